@@ -138,9 +138,11 @@ async function main(): Promise<number> {
     await stopServices(Object.values(services));
     rmSync(reports, { recursive: true, force: true });
   }
-  if (counts.failures.length > 0) say(['', 'Failed:', ...counts.failures.map((failure) => `- ${failure}`)].join('\n'));
   if (counts.skipped > 0) say(`${counts.skipped} skipped`);
   if (counts.passed + counts.failed === 0) say('No test ran.');
+  if (counts.failures.length > 0) {
+    process.stdout.write(`\nFailed:\n${counts.failures.map((one) => `- ${one}\n`).join('')}`);
+  }
   process.stdout.write(`${counts.passed} passed, ${counts.failed} failed\n`);
   return counts.failed === 0 && counts.passed > 0 ? 0 : 1;
 }

@@ -28,6 +28,7 @@ export interface GroupCommitOptions<Row, Try extends GroupTry<Row>> {
   /** As in {@link StuckRows}. */
   readonly keyOf?: (row: Row) => unknown;
   readonly payerOf?: (row: Row) => unknown;
+  readonly lockedOf?: (rows: readonly Row[]) => Promise<readonly Row[]>;
   /** Never throws. Returns nothing if no row can be left or stuck. */
   readonly store: (rows: readonly Row[]) => Promise<Try | void>;
   /** Called when rows to store again are back in their places. */
@@ -54,6 +55,7 @@ export class GroupCommit<Row extends object, Try extends GroupTry<Row> = GroupTr
     this.#stuck = new StuckRows({
       keyOf: options.keyOf ?? ((row) => row),
       payerOf: options.payerOf,
+      lockedOf: options.lockedOf,
       store: (row) => this.#storeAlone(row),
       onFree: (rows) => rows.forEach((row) => this.add(row)),
     });

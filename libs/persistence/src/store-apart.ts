@@ -47,6 +47,11 @@ const PARTS_OF_HEAVY = 8;
 /** Statements that may fail for reasons other than data before the rest is left for later. */
 const MOST_FAILURES = 64;
 /**
+ * How often rows are tried together again after a lock timeout if no payer is locked any more, as after a timeout behind
+ * another process that waited for a lock itself.
+ */
+const MOST_REPEATS = 1;
+/**
  * Lock timeouts of one payer after which its other rows count as stuck without a try: each try takes until the timeout.
  */
 export const MOST_LOCKS_OF_ONE = 2;
@@ -103,6 +108,7 @@ class Storing<Row, Result, Payer> {
   readonly #parts: (readonly Row[])[] = [];
   readonly #locks: Locks<Row>;
   #failures = 0;
+  #repeats = 0;
 
   constructor(
     private readonly store: (rows: readonly Row[]) => Promise<Result>,
@@ -142,10 +148,28 @@ class Storing<Row, Result, Payer> {
   }
 
   async #failed(part: readonly Row[], error: unknown): Promise<void> {
-    const { free, locked } = await splitByLock(part, error, this.locking);
-    this.#stuck.push(...locked.map((row) => ({ row, error })));
-    if (locked.length === 0) this.#divide(part, error);
-    else if (free.length > 0) this.#parts.push(free);
+    const locked = isLocked(error) ? await this.#lockedOf(part) : null;
+    if (locked === null) return this.#divide(part, error);
+    if (locked.size > 0) {
+      this.#stuck.push(...[...locked].map((row) => ({ row, error })));
+      const others = part.filter((row) => !locked.has(row));
+      if (others.length > 0) this.#parts.push(others);
+    } else if (this.#repeats < MOST_REPEATS) {
+      this.#repeats += 1;
+      this.#parts.push(part);
+    } else {
+      this.#divide(part, error);
+    }
+  }
+
+  /** Returns the rows of locked payers, or null if it cannot be asked which ones are locked. */
+  async #lockedOf(part: readonly Row[]): Promise<ReadonlySet<Row> | null> {
+    const { payerOf, lockedAmong } = this.locking;
+    if (payerOf === undefined || lockedAmong === undefined) return null;
+    const payers = new Set(part.map(payerOf));
+    // If the question fails as well, each key is tried by itself.
+    const found = await lockedAmong([...payers]).catch(() => null);
+    return found && new Set(part.filter((row) => found.has(payerOf(row))));
   }
 
   /** Arranges for smaller parts to be tried, or sets the rows apart. */
@@ -159,21 +183,6 @@ class Storing<Row, Result, Payer> {
 }
 
 const identity = (row: unknown): unknown => row;
-
-/** Splits rows that failed by a lock timeout. `locked` is empty if it is not known which payer is locked. */
-async function splitByLock<Row, Payer>(
-  part: readonly Row[],
-  error: unknown,
-  { payerOf, lockedAmong }: RowLocks<Row, Payer>,
-): Promise<{ readonly free: readonly Row[]; readonly locked: readonly Row[] }> {
-  if (!isLocked(error) || payerOf === undefined || lockedAmong === undefined) return { free: part, locked: [] };
-  const payers = [...new Set(part.map(payerOf))];
-  if (payers.length === 1) return { free: part, locked: [] };
-  // If the question fails as well, each key is tried by itself.
-  const found = await lockedAmong(payers).catch(() => new Set<Payer>());
-  const { true: locked = [], false: free = [] } = Object.groupBy(part, (row) => `${found.has(payerOf(row))}`);
-  return { free, locked };
-}
 
 /** Counts the lock timeouts of each payer. */
 class Locks<Row> {

@@ -2,12 +2,16 @@ import { isLocked, MOST_LOCKS_OF_ONE, type RefusedRow } from './store-apart';
 
 const FIRST_RETRY_MS = 500;
 const LONGEST_RETRY_MS = 60_000;
+/** A question waits for no lock, so it is repeated sooner. */
+const LONGEST_QUESTION_MS = 5_000;
 
 export interface StuckRowsOptions<Row> {
   /** Returns what a row locks, such as its account. */
   readonly keyOf: (row: Row) => unknown;
   /** Returns what several keys may lock together; absent: each key by itself. */
   readonly payerOf?: (row: Row) => unknown;
+  /** Returns those rows whose lock is held by another session, without waiting for it. */
+  readonly lockedOf?: (rows: readonly Row[]) => Promise<readonly Row[]>;
   /** Returns the error if the row is still stuck, null when it is stored or given up. Never throws. */
   readonly store: (row: Row) => Promise<unknown>;
   /** Takes rows back whose lock is free. */
@@ -18,11 +22,14 @@ interface Stuck<Row> {
   readonly rows: Row[];
   failures: number;
   dueMs: number;
+  /** The last question found that the lock is held. */
+  isLocked: boolean;
 }
 
 /**
  * Stores rows that PostgreSQL takes too long to store, separately from the others. One row is tried at a time, with
- * increasing pauses of up to a minute. Rows behind a lock wait together, and one of them is tried for all.
+ * increasing pauses of up to a minute. Rows behind a lock wait together, and one of them is tried for all. Where it can
+ * be asked whether a lock is held, none of them is tried before it is free.
  */
 export class StuckRows<Row extends object> {
   readonly #stuck = new Map<unknown, Stuck<Row>>();
@@ -79,14 +86,16 @@ export class StuckRows<Row extends object> {
   #put(key: unknown, row: Row): void {
     const known = this.#stuck.get(key);
     if (known !== undefined) known.rows.push(row);
-    else this.#stuck.set(key, { rows: [row], failures: 0, dueMs: performance.now() + FIRST_RETRY_MS });
+    else this.#stuck.set(key, { rows: [row], failures: 0, dueMs: performance.now() + FIRST_RETRY_MS, isLocked: false });
   }
 
   async #run(): Promise<void> {
     while (this.#stuck.size > 0) {
       const [key, next] = [...this.#stuck].reduce((one, other) => (other[1].dueMs < one[1].dueMs ? other : one));
       await this.#wait(next.dueMs - performance.now());
-      await this.#try(key, next);
+      await this.#askWhatIsLocked();
+      if (next.isLocked) this.#postpone(next, LONGEST_QUESTION_MS);
+      else if (this.#stuck.has(key)) await this.#try(key, next);
     }
     this.#running = null;
   }
@@ -101,6 +110,23 @@ export class StuckRows<Row extends object> {
     this.#endWait = null;
   }
 
+  /** Lets the rows go whose lock was held at the last question and is not any more. */
+  async #askWhatIsLocked(): Promise<void> {
+    const { lockedOf, onFree } = this.options;
+    if (lockedOf === undefined) return;
+    const behindLocks = [...this.#stuck].filter(([key, { rows }]) => key !== rows[0]);
+    if (behindLocks.length === 0) return;
+    // If the question fails, the next try reports why.
+    const locked = new Set(await lockedOf(behindLocks.map(([, { rows }]) => rows[0]!)).catch(() => []));
+    for (const [key, stuck] of behindLocks) {
+      const wasLocked = stuck.isLocked;
+      stuck.isLocked = locked.has(stuck.rows[0]!);
+      if (!wasLocked || stuck.isLocked) continue;
+      this.#stuck.delete(key);
+      onFree(stuck.rows);
+    }
+  }
+
   async #try(key: unknown, stuck: Stuck<Row>): Promise<void> {
     const row = stuck.rows[0]!;
     const error = await this.options.store(row);
@@ -112,8 +138,12 @@ export class StuckRows<Row extends object> {
     }
     // Another row is tried next, because this one may be slow by itself.
     stuck.rows.push(row);
+    this.#postpone(stuck, LONGEST_RETRY_MS);
+  }
+
+  #postpone(stuck: Stuck<Row>, mostMs: number): void {
     stuck.failures += 1;
-    const longestMs = Math.min(LONGEST_RETRY_MS, FIRST_RETRY_MS * 2 ** Math.min(stuck.failures, 10));
+    const longestMs = Math.min(mostMs, FIRST_RETRY_MS * 2 ** Math.min(stuck.failures, 10));
     stuck.dueMs = performance.now() + longestMs * (0.5 + Math.random() / 2);
   }
 }

@@ -1,5 +1,4 @@
 import { Injectable } from '@nestjs/common';
-import { AppError } from '@libs/errors';
 import type { BatchOwner } from '@libs/persistence';
 import { WaitingPool } from '../http/waiting-pool';
 
@@ -17,19 +16,7 @@ export class IntakeTurns {
   private readonly places = new WaitingPool(MOST_AT_ONCE, { longestWaitMs: LONGEST_WAIT_MS });
 
   /** Runs the work when a slot is free. @throws AppError provider_overloaded after 30 seconds without one */
-  async run<T>({ workspaceId, organizationId }: BatchOwner, work: () => Promise<T>): Promise<T> {
-    const holders = [workspaceId, organizationId];
-    const hasTurn = this.places.take(holders, 1) || (await this.places.wait(holders, 1));
-    if (!hasTurn) {
-      throw new AppError('provider_overloaded', 'The service is overloaded', {
-        retryAfterSeconds: 5,
-        internal: 'too many batches are written to PostgreSQL',
-      });
-    }
-    try {
-      return await work();
-    } finally {
-      this.places.give(holders, 1);
-    }
+  run<T>({ workspaceId, organizationId }: BatchOwner, work: () => Promise<T>): Promise<T> {
+    return this.places.run([workspaceId, organizationId], work, 'too many batches are written to PostgreSQL');
   }
 }

@@ -69,7 +69,7 @@ export class GenerationRecorder {
   });
   private hurrying: NodeJS.Immediate | null = null;
   private readonly unpaid: UnpaidCalls;
-  private readonly locked: RecentlyLocked;
+  private readonly locked: RecentlyLocked<GenerationTicket>;
   private readonly underHeld = new UnderHeldCalls();
   private readonly background = new Set<Promise<void>>();
 
@@ -80,7 +80,12 @@ export class GenerationRecorder {
     { delayed, nowMs = () => performance.now() }: RecorderOptions = {},
   ) {
     this.credits = new CallerCredits(nowMs);
-    this.locked = new RecentlyLocked(nowMs, (ids) => repository.lockedAmong(ids));
+    this.locked = new RecentlyLocked(nowMs, {
+      lockedAmong: (organizationIds) => repository.lockedAmong(organizationIds),
+      open: (calls) => this.openGroup(calls),
+      refuse: (ticket, error) => this.decided(ticket, () => ticket.unwritten(error)),
+      inBackground: (work) => this.inBackground(work),
+    });
     this.settlements = new SettlementQueue(repository, logger, {
       onDone: (charge) => {
         this.credits.charged(charge);
@@ -88,7 +93,7 @@ export class GenerationRecorder {
       },
       delayed,
     });
-    const { extend } = new HoldExtensions(repository, this.credits, presentTerms);
+    const { extend } = new HoldExtensions(repository, this.credits, presentTerms, this.locked);
     this.books = { end: this.onEnd, extend, underHeld: this.underHeld };
     this.unpaid = new UnpaidCalls(repository, {
       openAlone: (call) => this.openAlone(call),
@@ -182,11 +187,7 @@ export class GenerationRecorder {
     spared.inc(tickets.length - group.length);
     // From now on, a call that ends waits until it is known whether its row was written.
     for (const ticket of group) ticket.state = 'writing';
-    await this.locked.openEach(group, {
-      open: (calls) => this.openGroup(calls),
-      refuse: (calls) => this.unanswered(calls, this.locked.failure()),
-      inBackground: (work) => this.inBackground(work),
-    });
+    await this.locked.openEach(group);
   }
 
   private async openGroup(group: readonly GenerationTicket[]): Promise<void> {
@@ -206,7 +207,7 @@ export class GenerationRecorder {
     const open = (some: readonly GenerationTicket[]) => this.repository.open(some.map(openingRowOf));
     const { stored, refused, stuck, failed } = await storeApart(group, open, {
       payerOf: ({ opening }) => opening.organizationId,
-      lockedAmong: (organizationIds) => this.repository.lockedAmong(organizationIds),
+      lockedAmong: () => this.locked.findLocked(),
     });
     const missing = stored.flatMap(({ rows, result }) => this.judge(rows, result, marks));
     for (const { row, error } of refused) this.notOpened(row, error);
@@ -245,10 +246,9 @@ export class GenerationRecorder {
   private onStuck(stuck: readonly RefusedRow<GenerationTicket>[]): void {
     if (stuck.length === 0) return;
     this.locked.noteLocked(stuck);
-    this.unanswered(
-      stuck.map(({ row }) => row),
-      stuck[0]!.error,
-    );
+    this.logger.error('Holds could not be written', { err: stuck[0]!.error, calls: stuck.length });
+    // PostgreSQL has ended the statement, so nothing was written.
+    for (const { row, error } of stuck) this.decided(row, () => row.unwritten(AppError.from(error)));
   }
 
   private unanswered(group: readonly GenerationTicket[], error: unknown): void {
@@ -273,7 +273,7 @@ export class GenerationRecorder {
   /** @returns the call if the credits do not cover it */
   private async openAlone({ ticket }: UnpaidCall): Promise<UnpaidCall | undefined> {
     if (this.locked.isResting(ticket.opening)) {
-      this.unanswered([ticket], this.locked.failure());
+      this.locked.refuse([ticket]);
       return undefined;
     }
     const [missing] = await this.tryOpen([ticket]);

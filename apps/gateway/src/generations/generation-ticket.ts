@@ -136,6 +136,12 @@ export class GenerationTicket {
     if (!this.isAhead) this.refuse(error);
   }
 
+  /** PostgreSQL wrote nothing. A call that started early continues; any other one needs no row. */
+  unwritten(error: AppError): void {
+    if (this.isAhead) this.unanswered(error);
+    else this.refused(error);
+  }
+
   private refuse(error: AppError): void {
     this.refusal = error;
     this.holdDecided?.reject(error);

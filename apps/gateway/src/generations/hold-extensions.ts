@@ -1,22 +1,33 @@
 import { AppError } from '@libs/errors';
 import { formatUsd, type PicoUsd } from '@libs/inference';
-import { tryWhileHeldBack, type GenerationsRepository } from '@libs/persistence';
+import { tryWhileHeldBack, type GenerationsRepository, type HoldRefusal } from '@libs/persistence';
+import { WaitingPool } from '../http/waiting-pool';
 import type { CallerCredits } from './caller-credits';
 import type { GenerationTicket, Opening } from './generation-ticket';
 import type { PresentTerms } from './present-terms';
+import type { RecentlyLocked } from './recently-locked';
+
+/** Of a gateway's 16 connections to PostgreSQL, those that may wait for an account. */
+const MOST_AT_ONCE = 6;
+const LONGEST_WAIT_MS = 30_000;
+/** More than the calls that a gateway runs at a time. */
+const MOST_WAITING = 10_000;
 
 /** Extends the holds of running calls that are about to spend more than was reserved, by the current limits. */
 export class HoldExtensions {
+  private readonly turns = new WaitingPool(MOST_AT_ONCE, { longestWaitMs: LONGEST_WAIT_MS, mostWaiting: MOST_WAITING });
+
   constructor(
     private readonly repository: Pick<GenerationsRepository, 'extend' | 'refusal'>,
     private readonly credits: CallerCredits,
     private readonly presentTerms: PresentTerms,
+    private readonly locked: Pick<RecentlyLocked<never>, 'extend'>,
   ) {}
 
   /**
    * Resolves when the call's hold has been raised by this amount.
-   * @throws AppError payment_required if it is not available, authentication if the key can no longer be used, or the
-   * error why the call is not in the ledger
+   * @throws AppError payment_required if it is not available, provider_overloaded if it took too long, authentication if
+   * the key can no longer be used, or the error why the call is not in the ledger
    */
   readonly extend = async (ticket: GenerationTicket, amountPicoUsd: PicoUsd): Promise<void> => {
     await ticket.decided();
@@ -26,13 +37,19 @@ export class HoldExtensions {
   };
 
   private async tryExtend(ticket: GenerationTicket, payer: Opening, amountPicoUsd: PicoUsd): Promise<void> {
-    const refusedBy = await this.repository.extend(payer, formatUsd(amountPicoUsd));
+    const amountUsd = formatUsd(amountPicoUsd);
+    const extend = (): Promise<HoldRefusal | 'closed' | null> => this.repository.extend(payer, amountUsd);
+    const refusedBy = await this.turns.run(
+      [payer.workspaceId, payer.organizationId],
+      () => this.locked.extend(payer, extend),
+      'too many holds are extended',
+    );
     if (refusedBy === 'closed') {
       throw new AppError('unavailable', 'The reservation of this request is already closed: send the request again');
     }
     if (refusedBy !== null) {
       this.credits.forget(payer);
-      throw await this.repository.refusal(payer, refusedBy, formatUsd(amountPicoUsd));
+      throw await this.repository.refusal(payer, refusedBy, amountUsd);
     }
     ticket.holdPicoUsd += amountPicoUsd;
     this.credits.spent(ticket.opening, amountPicoUsd);

@@ -1,7 +1,8 @@
 import { AppError } from '@libs/errors';
-import type { GenerationOpening, OpeningVerdict } from '@libs/persistence';
-import { anOpening } from '@libs/persistence/testing';
+import type { GenerationOpening, GenerationSettlement, OpeningVerdict } from '@libs/persistence';
+import { anOpening, aSettlement } from '@libs/persistence/testing';
 import { GenerationRecorder } from './generation-recorder';
+import type { GenerationTicket } from './generation-ticket';
 import { RecentlyLocked } from './recently-locked';
 
 const REST_MS = 5_000;
@@ -9,7 +10,12 @@ const REST_MS = 5_000;
 /** PostgreSQL with locked accounts: a statement behind a lock fails when `timeOut` is called. */
 class LockedBooks {
   readonly locked = new Set(['acme']);
+  /** Whether it can be seen which accounts are locked. */
+  isSeen = true;
+  questions = 0;
   readonly tries: string[][] = [];
+  readonly extended: string[] = [];
+  readonly settled: GenerationSettlement[] = [];
   #timeOut = Promise.withResolvers<void>();
 
   timeOut(): void {
@@ -22,93 +28,156 @@ class LockedBooks {
     this.tries.push(organizations);
     if (organizations.some((id) => this.locked.has(id))) {
       await this.#timeOut.promise;
-      const cause = Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
-      throw new AppError('unavailable', 'The service is temporarily unavailable', { cause });
+      throw lockTimeout();
     }
     return openings.map(() => ({ refusedBy: null, availableUsd: '0', keyLeftUsd: null }));
   }
 
-  lockedAmong = async (ids: readonly string[]): Promise<ReadonlySet<string>> =>
-    new Set(ids.filter((id) => this.locked.has(id)));
+  async lockedAmong(ids: readonly string[] | 'all'): Promise<ReadonlySet<string>> {
+    this.questions += 1;
+    const seen = this.isSeen ? [...this.locked] : [];
+    return new Set(seen.filter((id) => ids === 'all' || ids.includes(id)));
+  }
 
-  settle = (): Promise<number> => Promise.reject(new Error('nothing is charged here'));
-  extend = (): Promise<null> => Promise.reject(new Error('nothing is extended here'));
+  async extend({ organizationId }: { readonly organizationId: string }): Promise<null> {
+    this.extended.push(organizationId);
+    if (this.locked.has(organizationId)) throw lockTimeout();
+    return null;
+  }
+
+  async settle(settlements: readonly GenerationSettlement[]): Promise<number> {
+    this.settled.push(...settlements);
+    return settlements.length;
+  }
+
   refusal = (): Promise<AppError> => Promise.reject(new Error('nothing is refused for money here'));
 }
+
+const lockTimeout = (): AppError => {
+  const cause = Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
+  return new AppError('unavailable', 'The service is temporarily unavailable', { cause });
+};
 
 describe(RecentlyLocked.name, () => {
   let books: LockedBooks;
   let recorder: GenerationRecorder;
   let nowMs: number;
 
+  const open = (organizationId: string): GenerationTicket => recorder.open(anOpening({ organizationId }), 1n);
+  /** Like all calls, it is withdrawn when it is refused. */
   const call = async (organizationId: string): Promise<string> => {
+    const ticket = open(organizationId);
     try {
-      await recorder.open(anOpening({ organizationId }), 1n).covered;
+      await ticket.covered;
       return 'opened';
     } catch (error) {
+      ticket.withdraw({ ...aSettlement({ ...ticket.opening, holdUsd: '0' }, '0'), costPicoUsd: 0n });
       return String(AppError.from(error).status);
     }
   };
-
-  const untilTried = async (organizations: number): Promise<void> => {
-    while (books.tries.flat().length < organizations) await new Promise(setImmediate);
+  const triesOf = (organizationId: string): number =>
+    books.tries.filter((tried) => tried.includes(organizationId)).length;
+  const untilTried = async (organizationId: string, times: number): Promise<void> => {
+    while (triesOf(organizationId) < times) await new Promise(setImmediate);
+  };
+  /** The first timeout, and if it is not seen what is locked, another one. */
+  const locksOut = async (organizationId: string): Promise<void> => {
+    const first = call(organizationId);
+    for (let times = 1; times <= (books.isSeen ? 1 : 2); times += 1) {
+      await untilTried(organizationId, times);
+      books.timeOut();
+    }
+    expect(await first).toBe('503');
   };
 
-  beforeEach(async () => {
+  beforeEach(() => {
     books = new LockedBooks();
     nowMs = 0;
-    recorder = new GenerationRecorder(
-      books,
-      async (opening) => opening,
-      { log() {}, error() {}, warn() {} },
-      { nowMs: () => nowMs },
-    );
-    const first = call('acme');
-    await untilTried(1);
-    books.timeOut();
-    expect(await first).toBe('503');
+    const silent = { log() {}, error() {}, warn() {} };
+    recorder = new GenerationRecorder(books, async (opening) => opening, silent, { nowMs: () => nowMs });
   });
 
-  it('refuses calls of the organization at once while its account rests', async () => {
+  it('refuses calls of the organization at once while its account is locked', async () => {
+    await locksOut('acme');
     expect(await Promise.all([call('acme'), call('other')])).toEqual(['503', 'opened']);
-    expect(books.tries).toEqual([['acme'], ['other']]);
+    nowMs = REST_MS - 1;
+    expect(await call('acme')).toBe('503');
+    expect([books.tries, books.questions]).toEqual([[['acme'], ['other']], 1]);
   });
 
-  it('tries the organization again without letting the calls of others wait behind its lock', async () => {
+  it('asks after five seconds whether the account is still locked, and has no call wait for it', async () => {
+    await locksOut('acme');
     nowMs = REST_MS;
-    const [locked, other] = [call('acme'), call('other')];
-    expect(await other).toBe('opened');
     expect(await Promise.all([call('acme'), call('other')])).toEqual(['503', 'opened']);
-    books.timeOut();
-    expect(await locked).toBe('503');
-    expect(books.tries.filter((tried) => tried.includes('acme'))).toEqual([['acme'], ['acme']]);
+    expect([triesOf('acme'), books.questions]).toEqual([1, 2]);
   });
 
-  it('waits for four locks at a time, and opens the calls of an account that is free again', async () => {
+  it('writes nothing for calls that it refuses, however many they are', async () => {
+    await locksOut('acme');
+    const calls = Array.from({ length: 500 }, () => call('acme'));
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(['503']));
+    expect(recorder.waiting).toBe(0);
+    await recorder.flush();
+    expect(books.settled).toEqual([]);
+  });
+
+  it('knows all locked accounts after the timeout of one', async () => {
     const ids = Array.from({ length: 40 }, (_, index) => `locked-${index}`);
     for (const id of ids) books.locked.add(id);
-    const first = ids.map(call);
-    await untilTried(ids.length);
-    books.timeOut();
-    expect(new Set(await Promise.all(first))).toEqual(new Set(['503']));
-    nowMs = REST_MS;
-    books.locked.delete('locked-39');
-    books.tries.length = 0;
-    const again = ids.map(call);
-    expect(await again.at(-1)).toBe('opened');
-    const refused = await Promise.all(again.slice(4, -1));
-    expect([refused.length, new Set(refused)]).toEqual([35, new Set(['503'])]);
-    const waiting = ['locked-0', 'locked-1', 'locked-2', 'locked-3'];
-    expect(books.tries.flat().toSorted()).toEqual([...waiting, 'locked-39'].toSorted());
-    books.timeOut();
-    expect(await Promise.all(again.slice(0, 4))).toEqual(['503', '503', '503', '503']);
+    await locksOut('locked-0');
+    expect(new Set(await Promise.all(ids.map(call)))).toEqual(new Set(['503']));
+    expect(books.tries).toEqual([['locked-0']]);
   });
 
   it('opens calls of the organization together with the others once its account was free', async () => {
+    await locksOut('acme');
     nowMs = REST_MS;
     books.locked.clear();
     expect(await call('acme')).toBe('opened');
     expect(await Promise.all([call('acme'), call('other')])).toEqual(['opened', 'opened']);
     expect(books.tries).toEqual([['acme'], ['acme'], ['acme', 'other']]);
+  });
+
+  it('opens calls behind a lock that is not seen separately, without letting the calls of others wait', async () => {
+    books.isSeen = false;
+    await locksOut('acme');
+    const [first, other] = [call('acme'), call('other')];
+    expect(await other).toBe('opened');
+    await untilTried('acme', 3);
+    const more = [call('acme'), call('acme')];
+    expect(await call('other')).toBe('opened');
+    // One statement waits for the lock at a time.
+    expect(triesOf('acme')).toBe(3);
+    books.locked.clear();
+    books.timeOut();
+    expect(await Promise.all([first, ...more])).toEqual(['opened', 'opened', 'opened']);
+  });
+
+  it('refuses to extend a hold of the organization while its account is locked', async () => {
+    const ticket = open('acme');
+    books.locked.clear();
+    await ticket.covered;
+    await ticket.cover(2n);
+    books.locked.add('acme');
+    await expect(ticket.cover(3n)).rejects.toThrow(AppError);
+    for (const _ of [1, 2]) await expect(ticket.cover(3n)).rejects.toThrow(AppError);
+    expect([books.extended.length, books.questions]).toEqual([2, 1]);
+    nowMs = REST_MS;
+    await expect(ticket.cover(3n)).rejects.toThrow(AppError);
+    expect([books.extended.length, books.questions]).toEqual([2, 2]);
+    nowMs = 2 * REST_MS;
+    books.locked.clear();
+    await ticket.cover(3n);
+    expect([books.extended.length, books.questions]).toEqual([3, 3]);
+  });
+
+  it('extends six holds at a time, so that locked accounts leave connections to others', async () => {
+    const ids = Array.from({ length: 20 }, (_, index) => `locked-${index}`);
+    const tickets = ids.map(open);
+    await Promise.all(tickets.map((ticket) => ticket.decided()));
+    for (const id of ids) books.locked.add(id);
+    const ends = await Promise.allSettled(tickets.map((ticket) => ticket.cover(2n)));
+    expect(ends.every(({ status }) => status === 'rejected')).toBe(true);
+    expect(books.extended).toHaveLength(6);
   });
 });

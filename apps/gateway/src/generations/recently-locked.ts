@@ -2,117 +2,160 @@ import { AppError } from '@libs/errors';
 import { isLocked, type RefusedRow } from '@libs/persistence';
 
 const REST_MS = 5_000;
-/** How long an organization is remembered after it was last locked, so that its next attempt is made separately too. */
+/** How long an organization is remembered after it was last locked. */
 const KEPT_MS = 600_000;
 const RETRY_AFTER_SECONDS = 5;
-/** Attempts that wait for a lock at a time. Each takes a connection until the lock timeout. */
-const MOST_ATTEMPTS = 4;
 
-interface Opened {
-  readonly opening: { readonly organizationId: string };
+const nothing = (): void => undefined;
+
+interface Payer {
+  readonly organizationId: string;
 }
 
-interface Parted<T> {
-  readonly free: readonly T[];
-  readonly locked: readonly T[];
-  /** Calls to try now: one list per organization. */
-  readonly due: readonly (readonly T[])[];
+interface Opened {
+  readonly opening: Payer;
 }
 
 export interface WaysToOpen<T> {
+  /** Returns those organizations whose account is locked, without waiting for a lock. */
+  readonly lockedAmong: (organizationIds: readonly string[] | 'all') => Promise<ReadonlySet<string>>;
   readonly open: (calls: readonly T[]) => Promise<void>;
-  readonly refuse: (calls: readonly T[]) => void;
+  readonly refuse: (call: T, error: AppError) => void;
   /** Runs work that other calls do not wait for. */
   readonly inBackground: (work: Promise<void>) => void;
 }
 
 /**
  * Organizations whose account is locked by another session, for example an operator's. A write that waits for the lock
- * takes until the lock timeout. So each organization gets one attempt in five seconds, separate from the calls of
- * others, and few attempts wait for a lock at a time.
+ * takes a connection until the lock timeout. So their calls are refused, and once in five seconds PostgreSQL is asked
+ * whether the account is still locked. Organizations that had a lock timeout for another reason are remembered, too. The
+ * calls of all of these are opened separately from those of others, with one connection, until one is open.
  */
-export class RecentlyLocked {
+export class RecentlyLocked<T extends Opened> {
+  /** Until when the calls of an organization are refused; the present or past if they are only opened separately. */
   readonly #untilMs = new Map<string, number>();
-  #attempts = 0;
+  /** Calls that are opened separately, next. */
+  readonly #due: T[] = [];
+  #isOpening = false;
+  #finding: Promise<ReadonlySet<string>> | null = null;
 
-  /** @param lockedAmong returns those organizations whose account is locked now, without waiting for a lock */
   constructor(
     private readonly nowMs: () => number,
-    private readonly lockedAmong: (organizationIds: readonly string[]) => Promise<ReadonlySet<string>>,
+    private readonly ways: WaysToOpen<T>,
   ) {}
 
   noteLocked(failed: readonly RefusedRow<Opened>[]): void {
     for (const { row, error } of failed) {
-      if (isLocked(error)) this.note(row.opening);
+      if (isLocked(error)) this.noteTimeout(row.opening);
     }
+  }
+
+  /** Returns all organizations whose account is locked, so that the calls of none wait for a lock from now on. */
+  findLocked(): Promise<ReadonlySet<string>> {
+    this.#finding ??= this.ways
+      .lockedAmong('all')
+      .then((locked) => {
+        this.rest(locked);
+        return locked;
+      })
+      .finally(() => (this.#finding = null));
+    return this.#finding;
   }
 
   /** Removes the organization, because a row of it was written. */
-  unlocked({ organizationId }: Opened['opening']): void {
+  unlocked({ organizationId }: Payer): void {
     if (this.#untilMs.size > 0) this.#untilMs.delete(organizationId);
   }
 
-  isResting({ organizationId }: Opened['opening']): boolean {
+  isResting({ organizationId }: Payer): boolean {
     return (this.#untilMs.get(organizationId) ?? 0) > this.nowMs();
   }
 
-  /** Opens the calls of free organizations. Those of others are refused or tried separately. */
-  async openEach<T extends Opened>(calls: readonly T[], ways: WaysToOpen<T>): Promise<void> {
-    const { free, locked, due } = this.split(calls);
-    if (locked.length > 0) ways.refuse(locked);
-    if (due.length > 0) ways.inBackground(this.openDue(due, ways));
-    await ways.open(free);
+  /**
+   * Extends a hold, unless the account is known to be locked.
+   * @throws AppError unavailable
+   */
+  async extend<Result>(payer: Payer, extend: () => Promise<Result>): Promise<Result> {
+    if (this.#untilMs.has(payer.organizationId) && !this.isResting(payer)) {
+      this.rest(await this.ways.lockedAmong([payer.organizationId]));
+    }
+    if (this.isResting(payer)) throw this.failure();
+    try {
+      const result = await extend();
+      this.unlocked(payer);
+      return result;
+    } catch (error) {
+      if (isLocked(error)) {
+        this.noteTimeout(payer);
+        // If the question fails, the next attempt finds out.
+        this.ways.inBackground(this.findLocked().then(nothing, nothing));
+      }
+      throw error;
+    }
+  }
+
+  refuse(calls: readonly T[]): void {
+    if (calls.length === 0) return;
+    const error = this.failure();
+    for (const call of calls) this.ways.refuse(call, error);
+  }
+
+  /** Opens the calls of free organizations. Those of others are refused, or opened in the background. */
+  async openEach(calls: readonly T[]): Promise<void> {
+    const { free, resting, due } = this.split(calls);
+    this.refuse(resting);
+    if (due.length > 0) {
+      this.#due.push(...due);
+      if (!this.#isOpening) this.ways.inBackground(this.openDue());
+    }
+    await this.ways.open(free);
   }
 
   /**
-   * Splits calls by the state of their organization: free, locked (refuse now), or due for an attempt. An attempt
-   * starts a new waiting time, so that calls that arrive meanwhile are refused.
+   * Splits calls by the state of their organization: free, resting (refuse now), or to be opened separately.
    */
-  private split<T extends Opened>(calls: readonly T[]): Parted<T> {
-    if (this.#untilMs.size === 0) return { free: calls, locked: [], due: [] };
+  private split(calls: readonly T[]): Readonly<Record<'free' | 'resting' | 'due', readonly T[]>> {
+    if (this.#untilMs.size === 0) return { free: calls, resting: [], due: [] };
     for (const [organizationId, untilMs] of this.#untilMs) {
       if (untilMs + KEPT_MS <= this.nowMs()) this.#untilMs.delete(organizationId);
     }
-    const isKnown = ({ opening }: T): boolean => this.#untilMs.has(opening.organizationId);
-    const free = calls.filter((call) => !isKnown(call));
-    const [locked, due]: [T[], T[][]] = [[], []];
-    for (const some of Map.groupBy(calls.filter(isKnown), ({ opening }) => opening.organizationId).values()) {
-      if (this.isResting(some[0]!.opening)) {
-        locked.push(...some);
-      } else {
-        this.note(some[0]!.opening);
-        due.push(some);
-      }
+    const stateOf = ({ opening }: T): 'free' | 'resting' | 'due' => {
+      if (!this.#untilMs.has(opening.organizationId)) return 'free';
+      return this.isResting(opening) ? 'resting' : 'due';
+    };
+    const { free = [], resting = [], due = [] } = Object.groupBy(calls, stateOf);
+    return { free, resting, due };
+  }
+
+  /** One attempt at a time: however many accounts are locked, it takes one connection. */
+  private async openDue(): Promise<void> {
+    this.#isOpening = true;
+    try {
+      while (this.#due.length > 0) await this.openThese(this.#due.splice(0));
+    } finally {
+      this.#isOpening = false;
     }
-    return { free, locked, due };
   }
 
-  /**
-   * Opens calls that are due: those of accounts that are free now together, and each other organization by itself, as
-   * far as attempts may wait.
-   */
-  private async openDue<T extends Opened>(
-    due: readonly (readonly T[])[],
-    { open, refuse }: WaysToOpen<T>,
-  ): Promise<void> {
-    const organizationOf = ([call]: readonly T[]): string => call!.opening.organizationId;
-    const ids = due.map(organizationOf);
-    // If the question fails, the attempts report why.
-    const locked = await this.lockedAmong(ids).catch(() => new Set(ids));
-    const free = due.filter((calls) => !locked.has(organizationOf(calls))).flat();
-    const behindLocks = due.filter((calls) => locked.has(organizationOf(calls)));
-    const tried = behindLocks.splice(0, MOST_ATTEMPTS - this.#attempts);
-    if (behindLocks.length > 0) refuse(behindLocks.flat());
-    this.#attempts += tried.length;
-    const attempts = tried.map((calls) => open(calls).finally(() => (this.#attempts -= 1)));
-    await Promise.all([open(free), ...attempts]);
+  private async openThese(due: readonly T[]): Promise<void> {
+    const ids = new Set(due.map(({ opening }) => opening.organizationId));
+    // If the question fails, opening the calls reports why.
+    const locked = await this.ways.lockedAmong([...ids]).catch(() => new Set<string>());
+    this.rest(locked);
+    const isKept = ({ opening }: T): boolean => locked.has(opening.organizationId);
+    this.refuse(due.filter(isKept));
+    await this.ways.open(due.filter((call) => !isKept(call)));
   }
 
-  private note({ organizationId }: Opened['opening']): void {
-    this.#untilMs.set(organizationId, this.nowMs() + REST_MS);
+  private rest(organizationIds: Iterable<string>): void {
+    for (const organizationId of organizationIds) this.#untilMs.set(organizationId, this.nowMs() + REST_MS);
   }
 
-  failure(): AppError {
+  private noteTimeout(payer: Payer): void {
+    if (!this.isResting(payer)) this.#untilMs.set(payer.organizationId, this.nowMs());
+  }
+
+  private failure(): AppError {
     return new AppError('unavailable', 'The service is temporarily unavailable', {
       internal: 'the account of the organization is locked',
       retryAfterSeconds: RETRY_AFTER_SECONDS,

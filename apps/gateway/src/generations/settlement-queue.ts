@@ -35,6 +35,10 @@ export class SettlementQueue {
       mostRows: MOST_ROWS,
       firstRetryMs: FIRST_RETRY_MS,
       keyOf: ({ organizationId }) => organizationId,
+      lockedOf: async (settlements) => {
+        const locked = await repository.lockedAmong(settlements.map(({ organizationId }) => organizationId));
+        return settlements.filter(({ organizationId }) => locked.has(organizationId));
+      },
       store: (settlements) => this.settle(settlements),
       onTried: (tried, isFirstFailure) => this.onTried(tried, isFirstFailure),
     });

@@ -1,4 +1,5 @@
 import { SharedLine, SharedPool } from '@libs/contracts';
+import { AppError } from '@libs/errors';
 
 export interface WaitingPoolOptions {
   /** How long a request waits for memory or a slot. */
@@ -57,6 +58,22 @@ export class WaitingPool {
         resolve(false);
       }, this.#longestWaitMs);
     });
+  }
+
+  /**
+   * Runs the work when there is room for one more.
+   * @param lack what there is too much of, for the log
+   * @throws AppError provider_overloaded if there is no room within the longest wait
+   */
+  async run<T>(holders: readonly string[], work: () => Promise<T>, lack: string): Promise<T> {
+    if (!this.take(holders, 1) && !(await this.wait(holders, 1))) {
+      throw new AppError('provider_overloaded', 'The service is overloaded', { retryAfterSeconds: 5, internal: lack });
+    }
+    try {
+      return await work();
+    } finally {
+      this.give(holders, 1);
+    }
   }
 
   give(holders: readonly string[], amount: number): void {

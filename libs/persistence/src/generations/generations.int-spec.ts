@@ -87,23 +87,6 @@ describe(GenerationsRepository.name, () => {
     });
   });
 
-  it('says which accounts are locked, and waits for none of them', async () => {
-    const [free, locked, unknown] = [opening(), opening(), opening()].map(({ organizationId }) => organizationId);
-    const ids = [free!, locked!, unknown!];
-    for (const id of [free!, locked!]) {
-      await opened.database.execute({ sql: 'INSERT INTO ledger_accounts (id) VALUES ($1)', values: [`org:${id}`] });
-    }
-    expect(await generations.lockedAmong(ids)).toEqual(new Set());
-    await opened.database.session(async ({ client }) => {
-      await client.query('BEGIN');
-      // The least lock that a charge waits for.
-      await client.query('SELECT 1 FROM ledger_accounts WHERE id = $1 FOR SHARE', [`org:${locked}`]);
-      expect(await generations.lockedAmong(ids)).toEqual(new Set([locked]));
-      await client.query('ROLLBACK');
-    });
-    expect(await generations.lockedAmong(ids)).toEqual(new Set());
-  });
-
   it('finds no call of another workspace or day', async () => {
     const call = opening();
     await generations.settle([aSettlement(call, '0', { statusCode: 502, outcome: 'failed' })]);

@@ -1,8 +1,8 @@
 import { Injectable } from '@nestjs/common';
 import type { AppError } from '@libs/errors';
-import { plainArray } from '../array-literal';
 import { Database } from '../database';
 import { ByokAllowance, NO_ALLOWANCE } from '../ledger/byok-allowance';
+import { keptLocks } from '../ledger/kept-locks';
 import { refusalOf } from '../ledger/room-to-spend';
 import { setAside, type HoldRefusal } from '../ledger/set-aside';
 import { ensureWorkspaceRow, trackWorkspaces } from '../ledger/workspace-budgets';
@@ -174,19 +174,9 @@ export class GenerationsRepository {
     });
   }
 
-  /** Returns those organizations whose account another session has locked now. Waits for no lock of a row. */
-  async lockedAmong(organizationIds: readonly string[]): Promise<ReadonlySet<string>> {
-    const rows = await this.database.rows<{ id: string }>({
-      name: 'generations-locked-among',
-      sql: `
-        WITH asked AS (SELECT 'org:' || id AS id FROM unnest($1::uuid[]) AS t(id)),
-        free AS MATERIALIZED (
-          SELECT id FROM ledger_accounts WHERE id IN (SELECT id FROM asked) FOR UPDATE SKIP LOCKED)
-        SELECT substr(id, 5) AS id FROM ledger_accounts
-        WHERE id IN (SELECT id FROM asked) AND id NOT IN (SELECT id FROM free)`,
-      values: [plainArray(organizationIds)],
-    });
-    return new Set(rows.map(({ id }) => id));
+  /** Returns those organizations whose account one session keeps locked, see {@link keptLocks}. */
+  lockedAmong(organizationIds: readonly string[] | 'all'): Promise<ReadonlySet<string>> {
+    return keptLocks(this.database, organizationIds);
   }
 
   /** Returns the call, if it belongs to the workspace. `createdOn` is the day in its id. */
