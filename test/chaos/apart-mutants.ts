@@ -138,7 +138,7 @@ export const apartMutants: readonly Mutant[] = [
     name: 'apart-waiter',
     defect: 'accounts count as locked because a group of charges waits for another one',
     file: 'libs/persistence/src/ledger/kept-locks.ts',
-    find: 'AND NOT EXISTS (SELECT FROM pg_locks w WHERE w.pid = l.pid AND NOT w.granted)',
+    find: ' AND r."isWaiting" IS NOT TRUE',
     replace: '',
     project: 'integration',
     spec: 'libs/persistence/src/ledger/kept-locks',

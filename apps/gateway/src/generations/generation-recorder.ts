@@ -3,6 +3,7 @@ import { AppError } from '@libs/errors';
 import { parseUsd, type PicoUsd } from '@libs/inference';
 import {
   GroupCommit,
+  isLocked,
   sqlStateOf,
   storeApart,
   type GenerationsRepository,
@@ -14,7 +15,7 @@ import { callSpan } from './call-span';
 import { CallerCredits, type LedgerMark } from './caller-credits';
 import type { DelayedCharges } from './delayed-charges';
 import { GenerationTicket, type CallOutcome, type Opening, type TicketBooks } from './generation-ticket';
-import { byokOf, openingRowOf, settlementOf, type UnpaidCall } from './generation-rows';
+import { byokOf, byVerdict, openingRowOf, settlementOf, type UnpaidCall } from './generation-rows';
 import { HoldExtensions } from './hold-extensions';
 import type { PresentTerms } from './present-terms';
 import { OpenCalls } from './open-calls';
@@ -217,20 +218,16 @@ export class GenerationRecorder {
   }
 
   private judge(group: readonly GenerationTicket[], verdicts: readonly OpeningVerdict[], marks: Marks): UnpaidCall[] {
+    const { covered, missing, failed } = byVerdict(group, verdicts);
     const learned = new Set<OpeningVerdict>();
-    const missing: UnpaidCall[] = [];
-    for (const [index, ticket] of group.entries()) {
-      const verdict = verdicts[index]!;
-      if (verdict.refusedBy !== null) {
-        missing.push({ ticket, refusedBy: verdict.refusedBy });
-        continue;
-      }
+    for (const { ticket, verdict } of covered) {
       if (!learned.has(verdict)) this.credits.learn(ticket.opening, verdict, marks.get(ticket)!);
       learned.add(verdict);
       this.locked.unlocked(ticket.opening);
       this.decided(ticket, () => ticket.opened());
     }
-    opened.inc(group.length - missing.length);
+    opened.inc(covered.length);
+    this.onStuck(failed);
     return missing;
   }
 
@@ -247,8 +244,10 @@ export class GenerationRecorder {
     if (stuck.length === 0) return;
     this.locked.noteLocked(stuck);
     this.logger.error('Holds could not be written', { err: stuck[0]!.error, calls: stuck.length });
-    // PostgreSQL has ended the statement, so nothing was written.
-    for (const { row, error } of stuck) this.decided(row, () => row.unwritten(AppError.from(error)));
+    // After a lock timeout nothing was written.
+    for (const { row, error } of stuck) {
+      this.decided(row, () => row[isLocked(error) ? 'unwritten' : 'unanswered'](AppError.from(error)));
+    }
   }
 
   private unanswered(group: readonly GenerationTicket[], error: unknown): void {

@@ -1,5 +1,11 @@
 import { formatUsd, parseUsd, type PicoUsd } from '@libs/inference';
-import type { GenerationOpening, GenerationSettlement, HoldRefusal } from '@libs/persistence';
+import type {
+  GenerationOpening,
+  GenerationSettlement,
+  HoldRefusal,
+  OpeningVerdict,
+  RefusedRow,
+} from '@libs/persistence';
 import type { CallOutcome, GenerationTicket, Opening } from './generation-ticket';
 
 /** Returns the fields with which the row of a call is created. */
@@ -49,4 +55,27 @@ export function byokOf({ details }: Pick<CallOutcome, 'details'>): PicoUsd {
 export interface UnpaidCall {
   readonly ticket: GenerationTicket;
   readonly refusedBy: HoldRefusal;
+}
+
+export interface OpenedCalls {
+  readonly covered: readonly {
+    readonly ticket: GenerationTicket;
+    readonly verdict: OpeningVerdict & { refusedBy: null };
+  }[];
+  readonly missing: UnpaidCall[];
+  readonly failed: readonly RefusedRow<GenerationTicket>[];
+}
+
+/** @param verdicts in the order of the tickets */
+export function byVerdict(tickets: readonly GenerationTicket[], verdicts: readonly OpeningVerdict[]): OpenedCalls {
+  const covered: OpenedCalls['covered'][number][] = [];
+  const missing: UnpaidCall[] = [];
+  const failed: RefusedRow<GenerationTicket>[] = [];
+  for (const [index, ticket] of tickets.entries()) {
+    const verdict = verdicts[index]!;
+    if (verdict.refusedBy === null) covered.push({ ticket, verdict });
+    else if (verdict.refusedBy === 'failure') failed.push({ row: ticket, error: verdict.error });
+    else missing.push({ ticket, refusedBy: verdict.refusedBy });
+  }
+  return { covered, missing, failed };
 }

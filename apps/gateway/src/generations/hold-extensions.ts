@@ -21,7 +21,7 @@ export class HoldExtensions {
     private readonly repository: Pick<GenerationsRepository, 'extend' | 'refusal'>,
     private readonly credits: CallerCredits,
     private readonly presentTerms: PresentTerms,
-    private readonly locked: Pick<RecentlyLocked<never>, 'extend'>,
+    private readonly locked: Pick<RecentlyLocked<never>, 'extend' | 'mustBeFree'>,
   ) {}
 
   /**
@@ -38,6 +38,7 @@ export class HoldExtensions {
 
   private async tryExtend(ticket: GenerationTicket, payer: Opening, amountPicoUsd: PicoUsd): Promise<void> {
     const amountUsd = formatUsd(amountPicoUsd);
+    await this.locked.mustBeFree(payer);
     const extend = (): Promise<HoldRefusal | 'closed' | null> => this.repository.extend(payer, amountUsd);
     const refusedBy = await this.turns.run(
       [payer.workspaceId, payer.organizationId],

@@ -32,7 +32,10 @@ export interface WaysToOpen<T> {
  * calls of all of these are opened separately from those of others, with one connection, until one is open.
  */
 export class RecentlyLocked<T extends Opened> {
-  /** Until when the calls of an organization are refused; the present or past if they are only opened separately. */
+  /**
+   * Until when the calls of an organization are refused; the present or past if they are only opened separately. In the
+   * order of their entry.
+   */
   readonly #untilMs = new Map<string, number>();
   /** Calls that are opened separately, next. */
   readonly #due: T[] = [];
@@ -72,13 +75,16 @@ export class RecentlyLocked<T extends Opened> {
   }
 
   /**
-   * Extends a hold, unless the account is known to be locked.
-   * @throws AppError unavailable
+   * Asks, if the organization is remembered, whether its account is locked. All share one question.
+   * @throws AppError unavailable if it is
    */
+  async mustBeFree(payer: Payer): Promise<void> {
+    if (this.#untilMs.has(payer.organizationId) && !this.isResting(payer)) await this.findLocked();
+    if (this.isResting(payer)) throw this.failure();
+  }
+
+  /** Extends a hold. @throws AppError unavailable, without a try if the account is known to be locked */
   async extend<Result>(payer: Payer, extend: () => Promise<Result>): Promise<Result> {
-    if (this.#untilMs.has(payer.organizationId) && !this.isResting(payer)) {
-      this.rest(await this.ways.lockedAmong([payer.organizationId]));
-    }
     if (this.isResting(payer)) throw this.failure();
     try {
       const result = await extend();
@@ -88,7 +94,7 @@ export class RecentlyLocked<T extends Opened> {
       if (isLocked(error)) {
         this.noteTimeout(payer);
         // If the question fails, the next attempt finds out.
-        this.ways.inBackground(this.findLocked().then(nothing, nothing));
+        await this.findLocked().catch(nothing);
       }
       throw error;
     }
@@ -117,7 +123,8 @@ export class RecentlyLocked<T extends Opened> {
   private split(calls: readonly T[]): Readonly<Record<'free' | 'resting' | 'due', readonly T[]>> {
     if (this.#untilMs.size === 0) return { free: calls, resting: [], due: [] };
     for (const [organizationId, untilMs] of this.#untilMs) {
-      if (untilMs + KEPT_MS <= this.nowMs()) this.#untilMs.delete(organizationId);
+      if (untilMs + KEPT_MS > this.nowMs()) break;
+      this.#untilMs.delete(organizationId);
     }
     const stateOf = ({ opening }: T): 'free' | 'resting' | 'due' => {
       if (!this.#untilMs.has(opening.organizationId)) return 'free';
@@ -148,11 +155,16 @@ export class RecentlyLocked<T extends Opened> {
   }
 
   private rest(organizationIds: Iterable<string>): void {
-    for (const organizationId of organizationIds) this.#untilMs.set(organizationId, this.nowMs() + REST_MS);
+    for (const organizationId of organizationIds) this.enter(organizationId, this.nowMs() + REST_MS);
   }
 
   private noteTimeout(payer: Payer): void {
-    if (!this.isResting(payer)) this.#untilMs.set(payer.organizationId, this.nowMs());
+    if (!this.isResting(payer)) this.enter(payer.organizationId, this.nowMs());
+  }
+
+  private enter(organizationId: string, untilMs: number): void {
+    this.#untilMs.delete(organizationId);
+    this.#untilMs.set(organizationId, untilMs);
   }
 
   private failure(): AppError {

@@ -1,4 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import type { Database } from '../database';
+import { isLocked } from '../store-apart';
 import { anOpening, aSettlement, openTestDatabase, type OpenTestDatabase } from '../testing';
 import type { GenerationOpening } from './generation-records';
 import { GenerationsRepository } from './generations.repository';
@@ -85,6 +87,38 @@ describe(GenerationsRepository.name, () => {
       costUsd: '0.500000000000',
       details,
     });
+  });
+
+  it('keeps what it has opened when calls of new keys meet a lock', async () => {
+    const [known, added] = [anOpening({ apiKeyHash: '1'.repeat(64) }), anOpening({ apiKeyHash: '2'.repeat(64) })];
+    const ids = [known, added].map(({ organizationId }) => `org:${organizationId}`);
+    for (const id of ids) {
+      await opened.database.execute({
+        sql: 'INSERT INTO ledger_accounts (id, balance_usd) VALUES ($1, 9)',
+        values: [id],
+      });
+    }
+    await opened.database.execute({ sql: 'INSERT INTO ledger_keys VALUES ($1)', values: [known.apiKeyHash] });
+    await opened.database.session(async ({ client }) => {
+      await client.query('BEGIN');
+      // Between the round that opens the calls of known keys and the next.
+      const locking: Pick<Database, 'rows'> = {
+        rows: async (query) => {
+          const rows = await opened.database.rows<never>(query);
+          await client.query('SELECT 1 FROM ledger_accounts WHERE id = ANY($1::text[]) FOR UPDATE', [ids]);
+          return rows;
+        },
+      };
+      const verdicts = await new GenerationsRepository(locking as Database).open([known, added]);
+      expect(verdicts).toMatchObject([{ refusedBy: null }, { refusedBy: 'failure', error: expect.any(Error) }]);
+      expect(isLocked((verdicts[1] as { error: unknown }).error)).toBe(true);
+      await client.query('ROLLBACK');
+    });
+    const open = await opened.database.rows<{ id: string }>({
+      sql: `SELECT id FROM generations WHERE state = 'open' AND id = ANY($1::text[])`,
+      values: [[known.id, added.id]],
+    });
+    expect(open).toEqual([{ id: known.id }]);
   });
 
   it('finds no call of another workspace or day', async () => {

@@ -29,7 +29,9 @@ export type OpeningVerdict =
       /** What is left of the workspace's budgets, of the one with the least left; null or absent without budgets. */
       readonly workspaceLeftUsd?: string | null;
     }
-  | { readonly refusedBy: HoldRefusal };
+  | { readonly refusedBy: HoldRefusal }
+  /** The opening had to be tried again, which failed, after others of its group were opened. */
+  | { readonly refusedBy: 'failure'; readonly error: unknown };
 
 interface VerdictRow {
   readonly refused_by: HoldRefusal | 'new_key' | 'new_workspace' | null;
@@ -102,9 +104,19 @@ export class GenerationsRepository {
     const isAgain = rows.map((row) => round < MOST_ROUNDS && isNew(row));
     const again = openings.filter((_, index) => isAgain[numbers[index]!]);
     if (again.length === 0) return numbers.map((number) => verdicts[number]!);
-    await this.track(payers.filter((_, number) => rows[number]!.refused_by === 'new_workspace'));
-    const later = (await this.openInRounds(again, round + 1)).values();
+    const newWorkspaces = payers.filter((_, number) => rows[number]!.refused_by === 'new_workspace');
+    // What this round has opened stays so, whatever becomes of the next.
+    const later = (await this.openAgain(again, newWorkspaces, round).catch(failed(again))).values();
     return numbers.map((number) => (isAgain[number] ? later.next().value! : verdicts[number]!));
+  }
+
+  private async openAgain(
+    openings: readonly GenerationOpening[],
+    newWorkspaces: readonly Payer[],
+    round: number,
+  ): Promise<OpeningVerdict[]> {
+    await this.track(newWorkspaces);
+    return this.openInRounds(openings, round + 1);
   }
 
   private async track(payers: readonly Payer[]): Promise<void> {
@@ -230,6 +242,11 @@ class NotExtended extends Error {
     super(refusedBy);
   }
 }
+
+const failed =
+  (openings: readonly GenerationOpening[]) =>
+  (error: unknown): OpeningVerdict[] =>
+    openings.map(() => ({ refusedBy: 'failure', error }));
 
 function isNew({ refused_by: refusedBy }: VerdictRow): boolean {
   return refusedBy === 'new_key' || refusedBy === 'new_workspace';

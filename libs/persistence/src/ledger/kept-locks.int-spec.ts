@@ -64,6 +64,42 @@ describe(keptLocks.name, () => {
     expect(await keptLocks(gateway, 'all')).toEqual(new Set());
   });
 
+  it.each([
+    ['a savepoint that is over', ['SAVEPOINT one', 'LOCK', 'RELEASE one']],
+    ['a savepoint that is open', ['SAVEPOINT one', 'LOCK']],
+    [
+      'a block that catches errors',
+      [
+        `DO $$ BEGIN PERFORM 1 FROM ledger_accounts WHERE id = 'ID' FOR UPDATE;
+       EXCEPTION WHEN OTHERS THEN NULL; END $$`,
+      ],
+    ],
+  ])('finds a lock that was taken in %s', async (_, statements) => {
+    const client = await begin();
+    const id = `org:${ids[0]}`;
+    const lockSql = `SELECT 1 FROM ledger_accounts WHERE id = '${id}' FOR UPDATE`;
+    for (const sql of statements) await client.query(sql === 'LOCK' ? lockSql : sql.replace('ID', id));
+    // As other transactions do all the time.
+    const other = await begin();
+    await lock(other, ids[1]!);
+    await other.query('COMMIT');
+    expect(await keptLocks(gateway, 'all')).toEqual(new Set([ids[0]]));
+    await client.query('ROLLBACK');
+    expect(await keptLocks(gateway, 'all')).toEqual(new Set());
+  });
+
+  it('counts the locks of a session that waits for longer than any app would', async () => {
+    await lock(await begin(), ids[2]!);
+    const waiting = await begin();
+    await lock(waiting, ids[0]!);
+    const waited = lock(waiting, ids[2]!).catch(() => undefined);
+    let found = await keptLocks(gateway, 'all');
+    expect(found).toEqual(new Set([ids[2]]));
+    while (!found.has(ids[0]!)) found = await keptLocks(gateway, 'all');
+    await sessions.at(-2)!.query('ROLLBACK');
+    await waited;
+  });
+
   it('does not count the locks of a session that waits for a lock itself', async () => {
     const holder = await begin();
     await lock(holder, ids[2]!);

@@ -11,23 +11,38 @@ interface Lock {
   readonly holder: string;
 }
 
-/** The row of a locked account has the id of the transaction that locked it, and `pg_locks` lists those that run. */
+/** Longer than a statement of the apps waits for a lock. */
+const LONG_WAIT = "interval '2.5 seconds'";
+
+/** The whole id of the transaction in `a.xmax`, which has its last 32 bits: the last such id before the next one. */
+const HOLDER_ID = `greatest(3, next.id - 1 - mod(next.id - 1 - a.xmax::text::numeric + 4294967296, 4294967296))`;
+
+/**
+ * The row of a locked account has the id of the transaction that locked it. `pg_locks` lists those that run, but not
+ * their savepoints that are over.
+ */
 const LOCKS_SQL = `
-  WITH holders AS MATERIALIZED (
-    SELECT l.transactionid FROM pg_locks l LEFT JOIN pg_stat_activity s ON s.pid = l.pid
-    WHERE l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted
-      AND NOT EXISTS (SELECT FROM pg_locks w WHERE w.pid = l.pid AND NOT w.granted)
-      AND (s.usename = session_user AND s.state = 'active') IS NOT TRUE)
-  SELECT substr(a.id, 5) AS "organizationId", a.xmax::text AS holder FROM ledger_accounts a
-  WHERE a.id LIKE 'org:%' AND a.xmax IN (SELECT transactionid FROM holders)`;
+  WITH running AS MATERIALIZED (
+    SELECT l.transactionid AS xid, bool_or(s.usename = session_user AND s.state = 'active' AND w.pid IS NULL) AS "isOwn",
+           bool_or(w.waitstart > clock_timestamp() - ${LONG_WAIT}) AS "isWaiting"
+    FROM pg_locks l LEFT JOIN pg_stat_activity s ON s.pid = l.pid
+    LEFT JOIN pg_locks w ON w.pid = l.pid AND NOT w.granted
+    WHERE l.locktype = 'transactionid' AND l.granted GROUP BY l.transactionid)
+  SELECT substr(a.id, 5) AS "organizationId", a.xmax::text AS holder
+  FROM (SELECT pg_snapshot_xmax(pg_current_snapshot())::text::numeric AS id) next
+  CROSS JOIN ledger_accounts a LEFT JOIN running r ON r.xid = a.xmax
+  WHERE a.id LIKE 'org:%' AND a.xmax::text <> '0'
+    AND (r.xid IS NOT NULL OR pg_xact_status(${HOLDER_ID}::text::xid8) = 'in progress')
+    AND r."isOwn" IS NOT TRUE AND r."isWaiting" IS NOT TRUE`;
 
 /**
  * Returns those organizations whose account one transaction keeps locked: it has the lock now and still after a second.
- * Takes no lock and waits for none. To ask for all, PostgreSQL reads all accounts.
+ * Locks no account and waits for none. To ask for all, PostgreSQL reads all accounts.
  *
- * A transaction that itself waits for a lock does not count, such as a group of charges behind the lock of one account:
- * it locks the other accounts of its group only until it fails. A statement or commit of the same login does not count
- * either, because it ends soon, even on a slow disk. A lock that several sessions share is not found.
+ * A transaction that itself waits for a lock, and not for long, does not count, such as a group of charges behind the
+ * lock of one account: it locks the other accounts of its group only until it fails. A statement or commit of the same
+ * login does not count either, because it ends soon, even on a slow disk. A lock that several transactions share is not
+ * found, nor one that a transaction strengthened in a savepoint.
  */
 export async function keptLocks(
   database: Pick<Session, 'rows'>,
