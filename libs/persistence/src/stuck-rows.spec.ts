@@ -10,17 +10,19 @@ describe(StuckRows.name, () => {
   /** Payers whose lock is held. */
   let held: Set<string>;
   let questions: number;
+  let isAway: boolean;
   let tried: Row[];
   let freed: Row[];
   let stuck: StuckRows<Row>;
 
   beforeEach(() => {
     jest.useFakeTimers();
-    [held, questions, tried, freed] = [new Set(), 0, [], []];
+    [held, questions, isAway, tried, freed] = [new Set(), 0, false, [], []];
     stuck = new StuckRows<Row>({
       keyOf: ({ payer }) => payer,
       lockedOf: async (rows) => {
         questions += 1;
+        if (isAway) throw new Error('away');
         return rows.filter(({ payer }) => held.has(payer));
       },
       store: async (row) => {
@@ -66,6 +68,28 @@ describe(StuckRows.name, () => {
     expect(freed).toEqual([]);
     expect(tried.length).toBeGreaterThan(4);
     expect(tried.length).toBeLessThan(12);
+  });
+
+  it('tries a row whose lock is not found as soon as if no others were locked', async () => {
+    const rows = Array.from({ length: 40 }, (_, index) => ({ payer: `p${index}` }));
+    for (const { payer } of rows) held.add(payer);
+    add(...rows);
+    await jest.advanceTimersByTimeAsync(20_000);
+    const slow = { payer: 'slow' };
+    add(slow);
+    await jest.advanceTimersByTimeAsync(1_000);
+    expect(tried).toEqual([slow]);
+  });
+
+  it('lets no row go because a question fails', async () => {
+    held.add('acme');
+    add({ payer: 'acme' });
+    await jest.advanceTimersByTimeAsync(10_000);
+    isAway = true;
+    await jest.advanceTimersByTimeAsync(10_000);
+    isAway = false;
+    await jest.advanceTimersByTimeAsync(10_000);
+    expect([tried, freed, stuck.size]).toEqual([[], [], 1]);
   });
 
   it('tries one row at a time again when no question is answered', async () => {

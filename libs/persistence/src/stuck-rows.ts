@@ -60,7 +60,9 @@ export class StuckRows<Row extends object> {
   /** Keeps rows that failed alone. */
   add(stuck: readonly RefusedRow<Row>[]): void {
     for (const { row, error } of stuck) this.#put(isLocked(error) ? this.options.keyOf(row) : row, row);
-    if (stuck.length > 0) this.#running ??= this.#run();
+    if (stuck.length === 0) return;
+    this.#endWait?.();
+    this.#running ??= this.#run();
   }
 
   /** Resolves when no row is stuck. Pauses are short from now on. */
@@ -91,11 +93,13 @@ export class StuckRows<Row extends object> {
 
   async #run(): Promise<void> {
     while (this.#stuck.size > 0) {
-      const [key, next] = [...this.#stuck].reduce((one, other) => (other[1].dueMs < one[1].dueMs ? other : one));
-      await this.#wait(next.dueMs - performance.now());
+      const [, soonest] = soonestOf([...this.#stuck])!;
+      await this.#wait(soonest.dueMs - performance.now());
+      // Another row came that may be due sooner.
+      if (!this.#isHurried && soonest.dueMs > performance.now() + 1) continue;
       await this.#askWhatIsLocked();
-      if (next.isLocked) this.#postpone(next, LONGEST_QUESTION_MS);
-      else if (this.#stuck.has(key)) await this.#try(key, next);
+      const next = soonestOf([...this.#stuck].filter(([, { isLocked: isHeld }]) => !isHeld));
+      if (next !== undefined && (next[1] === soonest || next[1].dueMs <= performance.now())) await this.#try(...next);
     }
     this.#running = null;
   }
@@ -116,11 +120,13 @@ export class StuckRows<Row extends object> {
     if (lockedOf === undefined) return;
     const behindLocks = [...this.#stuck].filter(([key, { rows }]) => key !== rows[0]);
     if (behindLocks.length === 0) return;
-    // If the question fails, the next try reports why.
-    const locked = new Set(await lockedOf(behindLocks.map(([, { rows }]) => rows[0]!)).catch(() => []));
+    const found = await lockedOf(behindLocks.map(([, { rows }]) => rows[0]!)).catch(() => null);
+    const locked = found && new Set(found);
     for (const [key, stuck] of behindLocks) {
       const wasLocked = stuck.isLocked;
-      stuck.isLocked = locked.has(stuck.rows[0]!);
+      // If the question failed, nothing new is known, and the next try of another row reports why.
+      if (locked !== null) stuck.isLocked = locked.has(stuck.rows[0]!);
+      if (stuck.isLocked) this.#postpone(stuck, LONGEST_QUESTION_MS);
       if (!wasLocked || stuck.isLocked) continue;
       this.#stuck.delete(key);
       onFree(stuck.rows);
@@ -146,4 +152,13 @@ export class StuckRows<Row extends object> {
     const longestMs = Math.min(mostMs, FIRST_RETRY_MS * 2 ** Math.min(stuck.failures, 10));
     stuck.dueMs = performance.now() + longestMs * (0.5 + Math.random() / 2);
   }
+}
+
+function soonestOf<Row>(
+  stuck: readonly (readonly [unknown, Stuck<Row>])[],
+): readonly [unknown, Stuck<Row>] | undefined {
+  return stuck.reduce<readonly [unknown, Stuck<Row>] | undefined>(
+    (one, other) => (one === undefined || other[1].dueMs < one[1].dueMs ? other : one),
+    undefined,
+  );
 }
