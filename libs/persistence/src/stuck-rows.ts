@@ -40,7 +40,9 @@ export class StuckRows<Row extends object> {
   constructor(private readonly options: StuckRowsOptions<Row>) {}
 
   get size(): number {
-    return this.#stuck.size === 0 ? 0 : this.rows().length;
+    let size = 0;
+    for (const { rows } of this.#stuck.values()) size += rows.length;
+    return size;
   }
 
   /** Returns the rows that are not stored yet. */

@@ -179,6 +179,24 @@ describe(GenerationRecorder.name, () => {
     books.settleCalls.length = 0;
   };
 
+  it('starts calls of a locked account early only while their charges leave half of the room to others', async () => {
+    await makeKnown('acme', 1_000_000n * USD);
+    await makeKnown('other', 1_000_000n * USD);
+    const locked = Object.assign(new Error('canceling statement due to lock timeout'), { code: '55P03' });
+    books.openFailure = locked;
+    books.settleFailure = locked;
+    books.lockedAmong = async () => new Set(['acme']);
+    await expect(recorder.open(opening('asks'), 1n, null, 2n).covered).rejects.toThrow(AppError);
+    let started = 0;
+    for (; started < 10_000; started += 1) {
+      const ticket = recorder.open(opening(`early ${started}`), 1n);
+      if (ticket.covered !== null) break;
+      ticket.settle(costing(1n));
+    }
+    expect(started).toBe(5_000);
+    expect(recorder.open(opening('an other', 'other'), 1n).covered).toBeNull();
+  });
+
   describe('a call that may cost more than its files say', () => {
     const openUncertain = (id: string, most = 10n * USD) => recorder.open(opening(id), USD / 10n, null, most);
 

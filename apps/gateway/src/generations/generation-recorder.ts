@@ -116,7 +116,9 @@ export class GenerationRecorder {
     }
     const holdPicoUsd = mostPicoUsd > leastPicoUsd ? mostPicoUsd : leastPicoUsd;
     // Only a call whose cost is certain may start early: the most that it may cost equals its least hold.
-    const isAhead = holdPicoUsd === leastPicoUsd && this.credits.covers(opening, holdPicoUsd);
+    // While its account is locked, its charges wait; they must leave room for those of others.
+    const isLeft = this.settlements.size < MOST_WAITING / 2 || !this.locked.isResting(opening);
+    const isAhead = holdPicoUsd === leastPicoUsd && isLeft && this.credits.covers(opening, holdPicoUsd);
     if (isAhead) this.credits.started(opening, holdPicoUsd);
     const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.books, cause, leastPicoUsd);
     this.openings.add(ticket);
