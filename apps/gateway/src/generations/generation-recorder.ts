@@ -116,15 +116,18 @@ export class GenerationRecorder {
     }
     const holdPicoUsd = mostPicoUsd > leastPicoUsd ? mostPicoUsd : leastPicoUsd;
     // Only a call whose cost is certain may start early: the most that it may cost equals its least hold.
-    // While its account is locked, its charges wait; they must leave room for those of others.
-    const isLeft = this.settlements.size < MOST_WAITING / 2 || !this.locked.isResting(opening);
-    const isAhead = holdPicoUsd === leastPicoUsd && isLeft && this.credits.covers(opening, holdPicoUsd);
+    const isAhead = holdPicoUsd === leastPicoUsd && this.mayStart(opening) && this.credits.covers(opening, holdPicoUsd);
     if (isAhead) this.credits.started(opening, holdPicoUsd);
     const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.books, cause, leastPicoUsd);
     this.openings.add(ticket);
     this.calls.began();
     if (!isAhead || this.credits.takeReread(opening)) this.hurry();
     return ticket;
+  }
+
+  /** While its account is locked, charges wait; they must leave room for those of others. */
+  private mayStart(opening: Opening): boolean {
+    return this.settlements.size < MOST_WAITING / 2 || !this.locked.isResting(opening);
   }
 
   /** Resolves when everything is on the books. */
@@ -238,8 +241,7 @@ export class GenerationRecorder {
     unopened.inc();
     const { id: generationId, organizationId } = ticket.opening;
     this.logger.error('A hold was refused as invalid', { sqlState: sqlStateOf(error), generationId, organizationId });
-    const failure = new AppError('server', 'Internal error', { cause: error });
-    this.decided(ticket, () => ticket.unanswered(failure));
+    this.decided(ticket, () => ticket.unanswered(new AppError('server', 'Internal error', { cause: error })));
   }
 
   private onStuck(stuck: readonly RefusedRow<GenerationTicket>[]): void {
