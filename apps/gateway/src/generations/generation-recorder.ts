@@ -48,8 +48,7 @@ type Marks = ReadonlyMap<GenerationTicket, LedgerMark>;
  *   such calls share that twentieth: the most that a process can overdraw, which is charged and shown as overage.
  * - **A crash is visible.** The row is sent as soon as the call. A process that dies leaves open rows; `AbandonedSweep`
  *   marks them as abandoned and releases the holds. A call that began in the last 25 ms, or whose charge is not
- *   written yet, is not charged, and one that was over before its hold was written leaves no row. A charge that waits
- *   longer than usual is written down, see `DelayedCharges`.
+ *   written yet, is not charged, and one over before its hold was written leaves no row. See also `DelayedCharges`.
  * - **Every call is charged once.** A ticket ends once. The charge's key is the generation's id, so repeating it after
  *   an unknown outcome changes nothing. If a call ends before its row is written, its charge writes the row, or waits
  *   if the row is being written at that moment.
@@ -116,7 +115,7 @@ export class GenerationRecorder {
     }
     const holdPicoUsd = mostPicoUsd > leastPicoUsd ? mostPicoUsd : leastPicoUsd;
     // Only a call whose cost is certain may start early: the most that it may cost equals its least hold.
-    const isAhead = holdPicoUsd === leastPicoUsd && this.mayStart(opening) && this.credits.covers(opening, holdPicoUsd);
+    const isAhead = holdPicoUsd === leastPicoUsd && this.mayStart(opening, holdPicoUsd);
     if (isAhead) this.credits.started(opening, holdPicoUsd);
     const ticket = new GenerationTicket(opening, holdPicoUsd, isAhead, this.books, cause, leastPicoUsd);
     this.openings.add(ticket);
@@ -126,8 +125,9 @@ export class GenerationRecorder {
   }
 
   /** While its account is locked, charges wait; they must leave room for those of others. */
-  private mayStart(opening: Opening): boolean {
-    return this.settlements.size < MOST_WAITING / 2 || !this.locked.isResting(opening);
+  private mayStart(opening: Opening, holdPicoUsd: PicoUsd): boolean {
+    if (this.settlements.size >= MOST_WAITING / 2 && this.locked.isResting(opening)) return false;
+    return this.credits.covers(opening, holdPicoUsd);
   }
 
   /** Resolves when everything is on the books. */

@@ -39,7 +39,9 @@ export class HoldExtensions {
   private async tryExtend(ticket: GenerationTicket, payer: Opening, amountPicoUsd: PicoUsd): Promise<void> {
     const amountUsd = formatUsd(amountPicoUsd);
     await this.locked.mustBeFree(payer);
-    const extend = (): Promise<HoldRefusal | 'closed' | null> => this.repository.extend(payer, amountUsd);
+    // The call may have ended while it waited for its turn.
+    const extend = async (): Promise<HoldRefusal | 'closed' | null> =>
+      ticket.isEnded ? 'closed' : this.repository.extend(payer, amountUsd);
     const refusedBy = await this.turns.run(
       [payer.workspaceId, payer.organizationId],
       () => this.locked.extend(payer, extend),

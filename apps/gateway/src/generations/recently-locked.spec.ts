@@ -171,6 +171,18 @@ describe(RecentlyLocked.name, () => {
     expect([books.extended.length, books.questions]).toEqual([3, 3]);
   });
 
+  it('extends no hold of a call that ended while it waited for its turn', async () => {
+    books.locked.clear();
+    const tickets = Array.from({ length: 20 }, () => open('acme'));
+    await Promise.all(tickets.map((ticket) => ticket.decided()));
+    const ends = tickets.map((ticket) => ticket.cover(2n));
+    for (const ticket of tickets) {
+      ticket.settle({ ...aSettlement({ ...ticket.opening, holdUsd: '0' }, '0'), costPicoUsd: 0n });
+    }
+    await Promise.allSettled(ends);
+    expect(books.extended.length).toBeLessThanOrEqual(6);
+  });
+
   it('extends six holds at a time, so that locked accounts leave connections to others', async () => {
     const ids = Array.from({ length: 20 }, (_, index) => `locked-${index}`);
     const tickets = ids.map(open);
