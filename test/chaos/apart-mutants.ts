@@ -117,9 +117,10 @@ export const apartMutants: readonly Mutant[] = [
   {
     name: 'apart-opening',
     defect: 'calls of all organizations wait behind each try at one that is locked',
-    file: 'apps/gateway/src/generations/recently-locked.ts',
-    find: 'this.ways.inBackground(this.openDue());',
-    replace: 'await this.openDue();',
+    file: 'apps/gateway/src/generations/generation-recorder.ts',
+    find: 'await this.openGroup(this.separate.takeFrom(group));',
+    replace:
+      'const free = this.separate.takeFrom(group); await Promise.all(this.background); await this.openGroup(free);',
     project: 'unit',
     spec: 'apps/gateway/src/generations/recently-locked',
     test: 'without letting the calls of others wait',
@@ -127,9 +128,9 @@ export const apartMutants: readonly Mutant[] = [
   {
     name: 'apart-attempts',
     defect: 'calls behind a lock wait on all connections of a gateway',
-    file: 'apps/gateway/src/generations/recently-locked.ts',
-    find: 'if (!this.#isOpening) this.ways',
-    replace: 'this.ways',
+    file: 'apps/gateway/src/generations/separate-openings.ts',
+    find: ' && !this.#isRunning) this.ways',
+    replace: ') this.ways',
     project: 'unit',
     spec: 'apps/gateway/src/generations/recently-locked',
     test: 'opens calls behind a lock that is not seen separately',

@@ -98,13 +98,13 @@ describe(storeApart.name, () => {
       failures += 1;
       throw refusal('55P03');
     };
-    const lockedAmong = async (payers: readonly number[]): Promise<ReadonlySet<number>> =>
-      new Set(payers.filter((payer) => payer !== 42));
+    const lockedPayers = async (): Promise<ReadonlySet<number>> =>
+      new Set(rows.filter(isBehindLock).map(({ payer }) => payer));
 
     beforeEach(() => (failures = 0));
 
     it('sets the rows of all locked payers apart after one timeout, and stores the others together', async () => {
-      const { stored, stuck, failed } = await storeApart(rows, store, { payerOf: ({ payer }) => payer, lockedAmong });
+      const { stored, stuck, failed } = await storeApart(rows, store, { payerOf: ({ payer }) => payer, lockedPayers });
       expect([failures, failed]).toEqual([1, null]);
       expect(stored).toEqual([{ rows: rows.filter((row) => !isBehindLock(row)), result: undefined }]);
       expect(stuck).toHaveLength(396);
@@ -117,7 +117,7 @@ describe(storeApart.name, () => {
         async () => {
           if (waits-- > 0) throw refusal('55P03');
         },
-        { payerOf: ({ payer }) => payer, lockedAmong: async () => new Set<number>() },
+        { payerOf: ({ payer }) => payer, lockedPayers: async () => new Set<number>() },
       );
       expect([stored.map((part) => part.rows), stuck]).toEqual([[rows], []]);
     });
@@ -127,7 +127,7 @@ describe(storeApart.name, () => {
       ['that fails as well', 4, () => Promise.reject(refusal('57014'))],
     ])('tries each key by itself if %s', async (_, most, unknown) => {
       const few = rows.slice(40, 44);
-      const locking = { payerOf: ({ payer }: (typeof rows)[number]): number => payer, lockedAmong: unknown };
+      const locking = { payerOf: ({ payer }: (typeof rows)[number]): number => payer, lockedPayers: unknown };
       const { stored, stuck } = await storeApart(few, store, locking);
       expect(stored.flatMap((part) => part.rows)).toEqual([few[2]]);
       expect([failures, stuck.length]).toEqual([most, 3]);

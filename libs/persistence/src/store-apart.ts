@@ -81,8 +81,8 @@ export interface RowLocks<Row, Payer = unknown> {
   readonly keyOf?: (row: Row) => unknown;
   /** Returns what several keys may lock together, such as the organization that owns many batches; absent: the key. */
   readonly payerOf?: (row: Row) => Payer;
-  /** Returns the payers that another session has locked now, without waiting for a lock; `payerOf` must be given. */
-  readonly lockedAmong?: (payers: readonly Payer[]) => Promise<ReadonlySet<Payer>>;
+  /** Returns all payers that another session keeps locked, without waiting for a lock; `payerOf` must be given. */
+  readonly lockedPayers?: () => Promise<ReadonlySet<Payer>>;
 }
 
 /**
@@ -164,11 +164,10 @@ class Storing<Row, Result, Payer> {
 
   /** Returns the rows of locked payers, or null if it cannot be asked which ones are locked. */
   async #lockedOf(part: readonly Row[]): Promise<ReadonlySet<Row> | null> {
-    const { payerOf, lockedAmong } = this.locking;
-    if (payerOf === undefined || lockedAmong === undefined) return null;
-    const payers = new Set(part.map(payerOf));
+    const { payerOf, lockedPayers } = this.locking;
+    if (payerOf === undefined || lockedPayers === undefined) return null;
     // If the question fails as well, each key is tried by itself.
-    const found = await lockedAmong([...payers]).catch(() => null);
+    const found = await lockedPayers().catch(() => null);
     return found && new Set(part.filter((row) => found.has(payerOf(row))));
   }
 

@@ -26,7 +26,7 @@ export class AbandonedSweep extends CallSweep {
     const stale = await this.repository.findAbandoned(ABANDONED_AFTER_MS, MOST_ROWS, exceptIds);
     const { stored, refused, stuck, failed } = await storeApart(stale, (calls) => this.repository.abandon(calls), {
       payerOf: ({ organizationId }) => organizationId,
-      lockedAmong: () => this.repository.lockedAmong('all'),
+      lockedPayers: () => this.repository.lockedAmong('all'),
     });
     const calls = stored.reduce((sum, { result }) => sum + result, 0);
     abandoned.inc(calls);

@@ -21,6 +21,7 @@ import type { PresentTerms } from './present-terms';
 import { OpenCalls } from './open-calls';
 import { RecentlyLocked } from './recently-locked';
 import { measureWaiting, opened, spared, unopened } from './recorder-metrics';
+import { SeparateOpenings } from './separate-openings';
 import { SettlementQueue } from './settlement-queue';
 import { UnderHeldCalls } from './under-held-calls';
 import { UnpaidCalls } from './unpaid-calls';
@@ -69,7 +70,8 @@ export class GenerationRecorder {
   });
   private hurrying: NodeJS.Immediate | null = null;
   private readonly unpaid: UnpaidCalls;
-  private readonly locked: RecentlyLocked<GenerationTicket>;
+  private readonly locked: RecentlyLocked;
+  private readonly separate: SeparateOpenings<GenerationTicket>;
   private readonly underHeld = new UnderHeldCalls();
   private readonly background = new Set<Promise<void>>();
 
@@ -80,8 +82,8 @@ export class GenerationRecorder {
     { delayed, nowMs = () => performance.now() }: RecorderOptions = {},
   ) {
     this.credits = new CallerCredits(nowMs);
-    this.locked = new RecentlyLocked(nowMs, {
-      lockedAmong: (organizationIds) => repository.lockedAmong(organizationIds),
+    this.locked = new RecentlyLocked(nowMs, (ids) => repository.lockedAmong(ids));
+    this.separate = new SeparateOpenings(this.locked, {
       open: (calls) => this.openGroup(calls),
       refuse: (ticket, error) => this.decided(ticket, () => ticket.unwritten(error)),
       inBackground: (work) => this.inBackground(work),
@@ -193,7 +195,7 @@ export class GenerationRecorder {
     spared.inc(tickets.length - group.length);
     // From now on, a call that ends waits until it is known whether its row was written.
     for (const ticket of group) ticket.state = 'writing';
-    await this.locked.openEach(group);
+    await this.openGroup(this.separate.takeFrom(group));
   }
 
   private async openGroup(group: readonly GenerationTicket[]): Promise<void> {
@@ -213,12 +215,13 @@ export class GenerationRecorder {
     const open = (some: readonly GenerationTicket[]) => this.repository.open(some.map(openingRowOf));
     const { stored, refused, stuck, failed } = await storeApart(group, open, {
       payerOf: ({ opening }) => opening.organizationId,
-      lockedAmong: () => this.locked.findLocked(),
+      lockedPayers: () => this.locked.findLocked(),
     });
     const missing = stored.flatMap(({ rows, result }) => this.judge(rows, result, marks));
     for (const { row, error } of refused) this.notOpened(row, error);
-    this.onStuck(stuck);
-    if (failed !== null) this.unanswered(failed.rows, failed.error);
+    this.locked.noteTimeouts(stuck);
+    const left = failed?.rows.map((row) => ({ row, error: failed.error })) ?? [];
+    this.notWritten([...stuck, ...left]);
     return missing;
   }
 
@@ -232,7 +235,8 @@ export class GenerationRecorder {
       this.decided(ticket, () => ticket.opened());
     }
     opened.inc(covered.length);
-    this.onStuck(failed);
+    this.locked.noteTimeouts(failed);
+    this.notWritten(failed);
     return missing;
   }
 
@@ -244,19 +248,14 @@ export class GenerationRecorder {
     this.decided(ticket, () => ticket.unanswered(new AppError('server', 'Internal error', { cause: error })));
   }
 
-  private onStuck(stuck: readonly RefusedRow<GenerationTicket>[]): void {
-    if (stuck.length === 0) return;
-    this.locked.noteLocked(stuck);
-    this.logger.error('Holds could not be written', { err: stuck[0]!.error, calls: stuck.length });
-    // After a lock timeout nothing was written.
-    for (const { row, error } of stuck) {
-      this.decided(row, () => row[isLocked(error) ? 'unwritten' : 'unanswered'](AppError.from(error)));
+  private notWritten(rows: readonly RefusedRow<GenerationTicket>[]): void {
+    if (rows.length === 0) return;
+    this.logger.error('Holds could not be written', { err: rows[0]!.error, calls: rows.length });
+    for (const { row, error } of rows) {
+      const failure = AppError.from(error);
+      // Only after a lock timeout it is certain that nothing was written.
+      this.decided(row, () => (isLocked(error) ? row.unwritten(failure) : row.unanswered(failure)));
     }
-  }
-
-  private unanswered(group: readonly GenerationTicket[], error: unknown): void {
-    this.logger.error('Holds could not be written', { err: error, calls: group.length });
-    for (const ticket of group) this.decided(ticket, () => ticket.unanswered(AppError.from(error)));
   }
 
   /** Passes the outcome of the opening to the ticket, by `notify`, as soon as it is known. */
@@ -276,7 +275,7 @@ export class GenerationRecorder {
   /** @returns the call if the credits do not cover it */
   private async openAlone({ ticket }: UnpaidCall): Promise<UnpaidCall | undefined> {
     if (this.locked.isResting(ticket.opening)) {
-      this.locked.refuse([ticket]);
+      this.separate.refuse([ticket]);
       return undefined;
     }
     const [missing] = await this.tryOpen([ticket]);

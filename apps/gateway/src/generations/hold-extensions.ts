@@ -21,7 +21,7 @@ export class HoldExtensions {
     private readonly repository: Pick<GenerationsRepository, 'extend' | 'refusal'>,
     private readonly credits: CallerCredits,
     private readonly presentTerms: PresentTerms,
-    private readonly locked: Pick<RecentlyLocked<never>, 'extend' | 'mustBeFree'>,
+    private readonly locked: Pick<RecentlyLocked, 'extend' | 'mustBeFree'>,
   ) {}
 
   /**

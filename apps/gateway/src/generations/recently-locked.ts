@@ -6,48 +6,30 @@ const REST_MS = 5_000;
 const KEPT_MS = 600_000;
 const RETRY_AFTER_SECONDS = 5;
 
-const nothing = (): void => undefined;
-
 interface Payer {
   readonly organizationId: string;
 }
 
-interface Opened {
-  readonly opening: Payer;
-}
-
-export interface WaysToOpen<T> {
-  /** Returns those organizations whose account is locked, without waiting for a lock. */
-  readonly lockedAmong: (organizationIds: readonly string[] | 'all') => Promise<ReadonlySet<string>>;
-  readonly open: (calls: readonly T[]) => Promise<void>;
-  readonly refuse: (call: T, error: AppError) => void;
-  /** Runs work that other calls do not wait for. */
-  readonly inBackground: (work: Promise<void>) => void;
-}
+const nothing = (): void => undefined;
 
 /**
  * Organizations whose account is locked by another session, for example an operator's. A write that waits for the lock
  * takes a connection until the lock timeout. So their calls are refused, and once in five seconds PostgreSQL is asked
- * whether the account is still locked. Organizations that had a lock timeout for another reason are remembered, too. The
- * calls of all of these are opened separately from those of others, with one connection, until one is open.
+ * whether the account is still locked. Organizations that had a lock timeout for another reason are remembered, too.
  */
-export class RecentlyLocked<T extends Opened> {
-  /**
-   * Until when the calls of an organization are refused; the present or past if they are only opened separately. In the
-   * order of their entry.
-   */
+export class RecentlyLocked {
+  /** Until when the calls of an organization are refused; not in the future if it is only remembered. By that time. */
   readonly #untilMs = new Map<string, number>();
-  /** Calls that are opened separately, next. */
-  readonly #due: T[] = [];
-  #isOpening = false;
   #finding: Promise<ReadonlySet<string>> | null = null;
 
+  /** @param lockedAmong returns those organizations whose account is locked, without waiting for a lock */
   constructor(
     private readonly nowMs: () => number,
-    private readonly ways: WaysToOpen<T>,
+    private readonly lockedAmong: (organizationIds: readonly string[] | 'all') => Promise<ReadonlySet<string>>,
   ) {}
 
-  noteLocked(failed: readonly RefusedRow<Opened>[]): void {
+  /** Remembers the organizations of calls that had a lock timeout. */
+  noteTimeouts(failed: readonly RefusedRow<{ readonly opening: Payer }>[]): void {
     for (const { row, error } of failed) {
       if (isLocked(error)) this.noteTimeout(row.opening);
     }
@@ -55,23 +37,42 @@ export class RecentlyLocked<T extends Opened> {
 
   /** Returns all organizations whose account is locked, so that the calls of none wait for a lock from now on. */
   findLocked(): Promise<ReadonlySet<string>> {
-    this.#finding ??= this.ways
-      .lockedAmong('all')
-      .then((locked) => {
-        this.rest(locked);
-        return locked;
-      })
-      .finally(() => (this.#finding = null));
+    this.#finding ??= this.ask('all').finally(() => (this.#finding = null));
     return this.#finding;
   }
 
-  /** Removes the organization, because a row of it was written. */
+  /** Returns those organizations whose account is locked. */
+  async ask(organizationIds: readonly string[] | 'all'): Promise<ReadonlySet<string>> {
+    const locked = await this.lockedAmong(organizationIds);
+    for (const organizationId of locked) this.enter(organizationId, this.nowMs() + REST_MS);
+    return locked;
+  }
+
+  /** Forgets the organization, because a row of it was written. */
   unlocked({ organizationId }: Payer): void {
     if (this.#untilMs.size > 0) this.#untilMs.delete(organizationId);
   }
 
+  /** True for at most five seconds after the account was found locked. */
   isResting({ organizationId }: Payer): boolean {
     return (this.#untilMs.get(organizationId) ?? 0) > this.nowMs();
+  }
+
+  isRemembered({ organizationId }: Payer): boolean {
+    return this.#untilMs.has(organizationId);
+  }
+
+  /** Number of organizations that are remembered. */
+  get size(): number {
+    return this.#untilMs.size;
+  }
+
+  /** Forgets organizations that were last locked long ago. */
+  forgetOld(): void {
+    for (const [organizationId, untilMs] of this.#untilMs) {
+      if (untilMs + KEPT_MS > this.nowMs()) break;
+      this.#untilMs.delete(organizationId);
+    }
   }
 
   /**
@@ -79,7 +80,7 @@ export class RecentlyLocked<T extends Opened> {
    * @throws AppError unavailable if it is
    */
   async mustBeFree(payer: Payer): Promise<void> {
-    if (this.#untilMs.has(payer.organizationId) && !this.isResting(payer)) await this.findLocked();
+    if (this.isRemembered(payer) && !this.isResting(payer)) await this.findLocked();
     if (this.isResting(payer)) throw this.failure();
   }
 
@@ -100,62 +101,11 @@ export class RecentlyLocked<T extends Opened> {
     }
   }
 
-  refuse(calls: readonly T[]): void {
-    if (calls.length === 0) return;
-    const error = this.failure();
-    for (const call of calls) this.ways.refuse(call, error);
-  }
-
-  /** Opens the calls of free organizations. Those of others are refused, or opened in the background. */
-  async openEach(calls: readonly T[]): Promise<void> {
-    const { free, resting, due } = this.split(calls);
-    this.refuse(resting);
-    if (due.length > 0) {
-      this.#due.push(...due);
-      if (!this.#isOpening) this.ways.inBackground(this.openDue());
-    }
-    await this.ways.open(free);
-  }
-
-  /**
-   * Splits calls by the state of their organization: free, resting (refuse now), or to be opened separately.
-   */
-  private split(calls: readonly T[]): Readonly<Record<'free' | 'resting' | 'due', readonly T[]>> {
-    if (this.#untilMs.size === 0) return { free: calls, resting: [], due: [] };
-    for (const [organizationId, untilMs] of this.#untilMs) {
-      if (untilMs + KEPT_MS > this.nowMs()) break;
-      this.#untilMs.delete(organizationId);
-    }
-    const stateOf = ({ opening }: T): 'free' | 'resting' | 'due' => {
-      if (!this.#untilMs.has(opening.organizationId)) return 'free';
-      return this.isResting(opening) ? 'resting' : 'due';
-    };
-    const { free = [], resting = [], due = [] } = Object.groupBy(calls, stateOf);
-    return { free, resting, due };
-  }
-
-  /** One attempt at a time: however many accounts are locked, it takes one connection. */
-  private async openDue(): Promise<void> {
-    this.#isOpening = true;
-    try {
-      while (this.#due.length > 0) await this.openThese(this.#due.splice(0));
-    } finally {
-      this.#isOpening = false;
-    }
-  }
-
-  private async openThese(due: readonly T[]): Promise<void> {
-    const ids = new Set(due.map(({ opening }) => opening.organizationId));
-    // If the question fails, opening the calls reports why.
-    const locked = await this.ways.lockedAmong([...ids]).catch(() => new Set<string>());
-    this.rest(locked);
-    const isKept = ({ opening }: T): boolean => locked.has(opening.organizationId);
-    this.refuse(due.filter(isKept));
-    await this.ways.open(due.filter((call) => !isKept(call)));
-  }
-
-  private rest(organizationIds: Iterable<string>): void {
-    for (const organizationId of organizationIds) this.enter(organizationId, this.nowMs() + REST_MS);
+  failure(): AppError {
+    return new AppError('unavailable', 'The service is temporarily unavailable', {
+      internal: 'the account of the organization is locked',
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+    });
   }
 
   private noteTimeout(payer: Payer): void {
@@ -165,12 +115,5 @@ export class RecentlyLocked<T extends Opened> {
   private enter(organizationId: string, untilMs: number): void {
     this.#untilMs.delete(organizationId);
     this.#untilMs.set(organizationId, untilMs);
-  }
-
-  private failure(): AppError {
-    return new AppError('unavailable', 'The service is temporarily unavailable', {
-      internal: 'the account of the organization is locked',
-      retryAfterSeconds: RETRY_AFTER_SECONDS,
-    });
   }
 }

@@ -47,7 +47,7 @@ export async function storeCharges(
   const settle = (some: readonly GenerationSettlement[]): Promise<number> => repository.settle(some);
   const locking: RowLocks<GenerationSettlement, string> = {
     payerOf: ({ organizationId }) => organizationId,
-    lockedAmong: () => repository.lockedAmong('all'),
+    lockedPayers: () => repository.lockedAmong('all'),
   };
   const full = await storeApart(charges, settle, locking);
   const plain = await storeApart(

@@ -106,7 +106,10 @@ export class GenerationsRepository {
     if (again.length === 0) return numbers.map((number) => verdicts[number]!);
     const newWorkspaces = payers.filter((_, number) => rows[number]!.refused_by === 'new_workspace');
     // What this round has opened stays so, whatever becomes of the next.
-    const later = (await this.openAgain(again, newWorkspaces, round).catch(failed(again))).values();
+    const retried = await this.openAgain(again, newWorkspaces, round).catch((error: unknown) =>
+      toFailures(again, error),
+    );
+    const later = retried.values();
     return numbers.map((number) => (isAgain[number] ? later.next().value! : verdicts[number]!));
   }
 
@@ -243,10 +246,9 @@ class NotExtended extends Error {
   }
 }
 
-const failed =
-  (openings: readonly GenerationOpening[]) =>
-  (error: unknown): OpeningVerdict[] =>
-    openings.map(() => ({ refusedBy: 'failure', error }));
+function toFailures(openings: readonly GenerationOpening[], error: unknown): OpeningVerdict[] {
+  return openings.map(() => ({ refusedBy: 'failure', error }));
+}
 
 function isNew({ refused_by: refusedBy }: VerdictRow): boolean {
   return refusedBy === 'new_key' || refusedBy === 'new_workspace';

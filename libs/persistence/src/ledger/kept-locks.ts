@@ -14,7 +14,10 @@ interface Lock {
 /** Longer than a statement of the apps waits for a lock. */
 const LONG_WAIT = "interval '2.5 seconds'";
 
-/** The whole id of the transaction in `a.xmax`, which has its last 32 bits: the last such id before the next one. */
+/**
+ * The whole id of the transaction in `a.xmax`, which has its last 32 bits: the last such id before the next one. Ids below
+ * three belong to no transaction.
+ */
 const HOLDER_ID = `greatest(3, next.id - 1 - mod(next.id - 1 - a.xmax::text::numeric + 4294967296, 4294967296))`;
 
 /**
