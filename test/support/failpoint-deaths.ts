@@ -21,13 +21,24 @@ export function dyingAt(failpoint: string): Readonly<Record<string, string>> {
   return { FAILPOINT: failpoint, NODE_OPTIONS: `--require=${join(__dirname, 'die-at-failpoint.cjs')}` };
 }
 
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** Returns the answer. @throws Error if it is an error */
+export function accepted<T extends Answer>(answer: T): T {
+  if (answer.status >= 400) throw new Error(`answered with ${answer.status}: ${answer.text}`);
+  return answer;
+}
+
 export interface Death {
   readonly point: Failpoint;
   /** At which pass, counted from the last start. */
   readonly pass: number;
   /**
-   * Brings the app there, unless what the last death left undone does so first. It may fail, as its answer may die
-   * with the app, and is tried again as long as the app lives.
+   * Brings the app there, unless what the last death left undone does so first. It fails without an answer, as that may
+   * die with the app, and with an error as answer; then it is tried again as long as the app lives.
    */
   readonly load: () => Promise<unknown>;
 }
@@ -35,6 +46,8 @@ export interface Death {
 /** Lets apps die at their failpoints, one death after another, and counts where they did. */
 export class FailpointDeaths {
   readonly hits = new Map<Failpoint, number>();
+  /** Why the last try failed to bring an app to its death. */
+  #lastFailure: unknown;
 
   constructor(private readonly installation: Installation) {}
 
@@ -47,6 +60,7 @@ export class FailpointDeaths {
     await this.installation.stopApp(app);
     await this.installation.startApp(app, app, [...doomed, environment]);
     for (const [index, { load }] of deaths.entries()) {
+      this.#lastFailure = 'none';
       await Promise.all([this.#death(app, index + 1), this.#bring(app, index + 1, load)]);
       await this.installation.untilReady();
     }
@@ -66,13 +80,16 @@ export class FailpointDeaths {
       if (this.#hasDied(app, count)) return true;
       return load().then(
         () => true,
-        () => undefined,
+        (failure: unknown) => void (this.#lastFailure = failure),
       );
     });
   }
 
   async #death(app: AppName, count: number): Promise<void> {
-    await eventually(`${app} dies for the ${count}. time`, DEATH_MS, () => this.#hasDied(app, count) || undefined);
+    const what = `${app} dies for the ${count}. time`;
+    await eventually(what, DEATH_MS, () => this.#hasDied(app, count) || undefined).catch((error: Error) => {
+      throw new Error(`${error.message}; the last failure: ${String(this.#lastFailure)}`);
+    });
     for (const sql of LEASES[app] ?? []) await this.installation.database.execute({ sql });
   }
 

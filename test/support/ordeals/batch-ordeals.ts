@@ -4,6 +4,7 @@ import { BatchRun, type BatchPlan } from '../batch-run';
 import { findViolations, repeatedAnswers } from '../checker';
 import type { BatchBody } from '../client';
 import { eventually } from '../eventually';
+import { accepted } from '../failpoint-deaths';
 import { END_MS, PRICES, remove, type FailpointStage } from './failpoint-stage';
 import { nothing, type Ordeal } from './ordeal';
 
@@ -68,7 +69,7 @@ export class BatchOrdeals {
     const { id } = await this.finished('tests/native', stage.newTag(point));
     return {
       app: 'batch-worker',
-      deaths: [{ point, pass: 1, load: () => remove(`/batches/${id}`, stage.client) }],
+      deaths: [{ point, pass: 1, load: async () => accepted(await remove(`/batches/${id}`, stage.client)) }],
       // The first request may have been answered before its worker was back, or after.
       verify: async () => {
         expect([200, 404]).toContain((await remove(`/batches/${id}`, stage.client)).status);
@@ -83,7 +84,7 @@ export class BatchOrdeals {
     const { id } = await this.finished('tests/steady', stage.newTag(point));
     return {
       app: 'gateway',
-      deaths: [{ point, pass, load: () => remove(`/batches/${id}`, stage.client) }],
+      deaths: [{ point, pass, load: async () => accepted(await remove(`/batches/${id}`, stage.client)) }],
       verify: async () => {
         expect((await stage.client.getBatch(id)).body.results).toHaveLength(this.lines);
         expect((await remove(`/batches/${id}`, stage.client)).status).toBe(200);

@@ -2,6 +2,7 @@ import { GenerationsRepository } from '@libs/persistence';
 import type { ApiAnswer } from '../client';
 import { amountOf } from '../decimal';
 import { eventually } from '../eventually';
+import { accepted } from '../failpoint-deaths';
 import { END_MS, type CALLS, type FailpointStage } from './failpoint-stage';
 import type { Ordeal } from './ordeal';
 
@@ -15,7 +16,7 @@ export class CallOrdeals {
     const [chargedBefore, askedBefore] = [await this.chargesOf(model), asked()];
     return {
       app: 'gateway',
-      deaths: [{ point, pass: 1, load: () => this.chat(model, isStream) }],
+      deaths: [{ point, pass: 1, load: async () => accepted(await this.chat(model, isStream)) }],
       verify: async () => {
         expect(asked()).toBe(askedBefore + (point === 'call-covered' ? 0 : 1));
         await this.giveUpDead();

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { eventually } from '../eventually';
+import { accepted } from '../failpoint-deaths';
 import { Operator } from '../operator';
 import { END_MS, remove, type FailpointStage } from './failpoint-stage';
 import type { Ordeal } from './ordeal';
@@ -43,7 +44,9 @@ export class CredentialOrdeals {
     const { id } = await this.bring();
     return {
       app: 'credentials',
-      deaths: [{ point: 'credential-erased', pass: 1, load: () => remove(`/byok/${id}`, stage.manager) }],
+      deaths: [
+        { point: 'credential-erased', pass: 1, load: async () => accepted(await remove(`/byok/${id}`, stage.manager)) },
+      ],
       environment: { CREDENTIALS_KEYRING: this.ring },
       verify: async () => {
         const isHalf = '(deleted_at IS NULL) <> (sealed_key IS NOT NULL AND wrapped_data_key IS NOT NULL)';

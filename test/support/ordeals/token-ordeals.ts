@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { hashApiKey } from '@libs/contracts';
+import { accepted } from '../failpoint-deaths';
 import type { FailpointStage } from './failpoint-stage';
 import type { Ordeal } from './ordeal';
 
@@ -13,15 +14,19 @@ export class TokenOrdeals {
 
   async exchange(): Promise<Ordeal> {
     const policy = await (this.#policy ??= this.#makePolicy());
-    const [token, statuses] = [await this.#newToken(), [] as number[]];
-    const load = async (): Promise<unknown> => statuses.push(await this.#exchange(policy, token));
+    const token = await this.#newToken();
+    let isMinted = false;
+    const load = async (): Promise<void> => {
+      accepted(await this.#exchange(policy, token));
+      isMinted = true;
+    };
     return {
       app: 'auth',
       deaths: [{ point: 'token-id-claimed', pass: 1, load }],
       verify: async () => {
-        expect(statuses).not.toContain(200);
-        expect(await this.#exchange(policy, token)).toBe(400);
-        expect(await this.#exchange(policy, await this.#newToken())).toBe(200);
+        expect(isMinted).toBe(false);
+        expect(await this.#exchange(policy, token)).toMatchObject({ status: 400 });
+        expect(await this.#exchange(policy, await this.#newToken())).toMatchObject({ status: 200 });
       },
     };
   }
@@ -49,8 +54,7 @@ export class TokenOrdeals {
     return this.stage.issuer.sign({ ...CLAIMS, jti: randomBytes(12).toString('hex') });
   }
 
-  /** The status of the answer. */
-  async #exchange(policy: string, token: string): Promise<number> {
+  async #exchange(policy: string, token: string): Promise<{ readonly status: number; readonly text: string }> {
     const { baseUrl, seed } = this.stage.installation;
     const form = new URLSearchParams({
       grant_type: 'urn:ietf:params:oauth:grant-type:token-exchange',
@@ -59,6 +63,7 @@ export class TokenOrdeals {
       subject_token: token,
     });
     const headers = { authorization: `Bearer ${seed.apiKey}` };
-    return (await fetch(`${baseUrl}/oauth/token`, { method: 'POST', body: form, headers })).status;
+    const answer = await fetch(`${baseUrl}/oauth/token`, { method: 'POST', body: form, headers });
+    return { status: answer.status, text: await answer.text() };
   }
 }
