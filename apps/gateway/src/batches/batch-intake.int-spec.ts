@@ -24,7 +24,7 @@ import {
   type TestDatabase,
 } from '@libs/persistence/testing';
 import type { GatewayEnv } from '../gateway.env';
-import { IntakeTurns } from './intake-turns';
+import { IntakeTurns } from '../submissions/intake-turns';
 import { BatchIntakeService, type BatchCaller } from './batch-intake.service';
 import { BatchRetryService } from './batch-retry.service';
 import { BatchesService } from './batches.service';

@@ -41,7 +41,7 @@ import type { BatchHeader } from './batch-header';
 import { BatchQuotesService } from './batch-quotes.service';
 import { routeBatch } from './batch-route';
 import { BatchUpload } from './batch-upload';
-import { IntakeTurns } from './intake-turns';
+import { IntakeTurns } from '../submissions/intake-turns';
 
 /** The owner of a batch, what its key may spend and which endpoints it may use. */
 export interface BatchCaller extends BatchOwner {

@@ -1,5 +1,5 @@
 import type { BatchIntakeRepository, Session } from '@libs/persistence';
-import { IntakeTurns } from './intake-turns';
+import { IntakeTurns } from '../submissions/intake-turns';
 import { BatchUpload, MAX_BATCH_BYTES } from './batch-upload';
 
 const KEY = { id: 'batch-1', number: 1n, createdOn: '2026-11-22' };

@@ -13,7 +13,7 @@ import { BatchBodySplitter } from './batch-body-splitter';
 import { BatchEstimate } from './batch-estimate';
 import { BatchHeaderReader, type BatchHeader } from './batch-header';
 import { readBatchLine } from './batch-line';
-import type { IntakeTurns } from './intake-turns';
+import type { IntakeTurns } from '../submissions/intake-turns';
 
 /** 200 MB, counted as 200 · 2^20. */
 export const MAX_BATCH_BYTES = 209_715_200;

@@ -6,14 +6,14 @@ import { BatchRemovalService } from './batch-removal.service';
 import { BatchRetryService } from './batch-retry.service';
 import { BatchesController } from './batches.controller';
 import { BatchesService } from './batches.service';
-import { IntakeTurns } from './intake-turns';
 import { LimitsModule } from '../limits/limits.module';
 import { RelayModule } from '../relay.module';
 import { RoutingModule } from '../routing/routing.module';
+import { SubmissionsModule } from '../submissions/submissions.module';
 import { WebhooksModule } from '../webhooks/webhooks.module';
 
 @Module({
-  imports: [LimitsModule, RelayModule, RoutingModule, WebhooksModule],
+  imports: [LimitsModule, RelayModule, RoutingModule, SubmissionsModule, WebhooksModule],
   controllers: [BatchesController],
   providers: [
     BatchesService,
@@ -22,7 +22,6 @@ import { WebhooksModule } from '../webhooks/webhooks.module';
     BatchQuotesService,
     BatchRemovalService,
     BatchRetryService,
-    IntakeTurns,
   ],
 })
 export class BatchesModule {}

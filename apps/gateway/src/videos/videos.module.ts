@@ -9,10 +9,11 @@ import { EgressModule } from '../egress.module';
 import { LimitsModule } from '../limits/limits.module';
 import { RelayModule } from '../relay.module';
 import { RoutingModule } from '../routing/routing.module';
+import { SubmissionsModule } from '../submissions/submissions.module';
 import { WebhooksModule } from '../webhooks/webhooks.module';
 
 @Module({
-  imports: [EgressModule, LimitsModule, RelayModule, RoutingModule, WebhooksModule],
+  imports: [EgressModule, LimitsModule, RelayModule, RoutingModule, SubmissionsModule, WebhooksModule],
   controllers: [VideosController],
   providers: [
     VideosService,

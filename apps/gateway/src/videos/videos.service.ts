@@ -36,6 +36,7 @@ import { Egress, OutboxRelay } from '@libs/platform';
 import type { CallMemory } from '../http/fetched-bytes';
 import { GatewayEnv } from '../gateway.env';
 import { storedTrace, traceAttributes, traceparentOf } from '../generations/caller-trace';
+import { IntakeTurns } from '../submissions/intake-turns';
 import { tracedSubmission } from '../submissions/submission-trace';
 import { UnknownSubmission } from '../idempotency/unknown-submission';
 import { InferenceRouting } from '../routing/inference-routing';
@@ -79,6 +80,7 @@ export class VideosService {
     private readonly intake: VideoIntakeRepository,
     private readonly videos: VideoViewsRepository,
     private readonly relay: OutboxRelay,
+    private readonly turns: IntakeTurns,
     private readonly routing: InferenceRouting,
     private readonly credentials: CallerCredentials,
     egress: Egress,
@@ -102,7 +104,7 @@ export class VideosService {
     const video = await this.prepare(owner, submission);
     const trace = traceOf(video, startMs, submission);
     try {
-      const accepted = await this.intake.accept({ ...video, idempotency, trace });
+      const accepted = await this.turns.run(owner, () => this.intake.accept({ ...video, idempotency, trace }));
       this.relay.wake();
       return accepted;
     } catch (error) {
