@@ -136,6 +136,16 @@ export const apartMutants: readonly Mutant[] = [
     test: 'opens calls behind a lock that is not seen separately',
   },
   {
+    name: 'apart-running',
+    defect: 'a running call is broken off when its account is found locked',
+    file: 'apps/gateway/src/generations/recently-locked.ts',
+    find: 'if (isEnded() || this.nowMs() >= endMs)',
+    replace: 'if (isEnded() || this.nowMs() < endMs)',
+    project: 'unit',
+    spec: 'apps/gateway/src/generations/recently-locked',
+    test: 'has its hold extended once the account is free',
+  },
+  {
     name: 'apart-waiter',
     defect: 'accounts count as locked because a group of charges waits for another one',
     file: 'libs/persistence/src/ledger/kept-locks.ts',

@@ -21,13 +21,13 @@ export class HoldExtensions {
     private readonly repository: Pick<GenerationsRepository, 'extend' | 'refusal'>,
     private readonly credits: CallerCredits,
     private readonly presentTerms: PresentTerms,
-    private readonly locked: Pick<RecentlyLocked, 'extend' | 'mustBeFree'>,
+    private readonly locked: Pick<RecentlyLocked, 'extend' | 'onceFree'>,
   ) {}
 
   /**
-   * Resolves when the call's hold has been raised by this amount.
-   * @throws AppError payment_required if it is not available, provider_overloaded if it took too long, authentication if
-   * the key can no longer be used, or the error why the call is not in the ledger
+   * Resolves when the call's hold has been raised by this amount; waits up to 30 seconds for a locked account.
+   * @throws AppError payment_required if it is not available, provider_overloaded if it took too long, unavailable if the
+   * account stays locked, authentication if the key can no longer be used, or the error why the call is not in the ledger
    */
   readonly extend = async (ticket: GenerationTicket, amountPicoUsd: PicoUsd): Promise<void> => {
     await ticket.decided();
@@ -38,15 +38,16 @@ export class HoldExtensions {
 
   private async tryExtend(ticket: GenerationTicket, payer: Opening, amountPicoUsd: PicoUsd): Promise<void> {
     const amountUsd = formatUsd(amountPicoUsd);
-    await this.locked.mustBeFree(payer);
     // The call may have ended while it waited for its turn.
     const extend = async (): Promise<HoldRefusal | 'closed' | null> =>
       ticket.isEnded ? 'closed' : this.repository.extend(payer, amountUsd);
-    const refusedBy = await this.turns.run(
-      [payer.workspaceId, payer.organizationId],
-      () => this.locked.extend(payer, extend),
-      'too many holds are extended',
-    );
+    const inTurn = (): Promise<HoldRefusal | 'closed' | null> =>
+      this.turns.run(
+        [payer.workspaceId, payer.organizationId],
+        () => this.locked.extend(payer, extend),
+        'too many holds are extended',
+      );
+    const refusedBy = await this.locked.onceFree(payer, () => ticket.isEnded, inTurn);
     if (refusedBy === 'closed') {
       throw new AppError('unavailable', 'The reservation of this request is already closed: send the request again');
     }

@@ -153,22 +153,49 @@ describe(RecentlyLocked.name, () => {
     expect(await Promise.all([first, ...more])).toEqual(['opened', 'opened', 'opened']);
   });
 
-  it('refuses to extend a hold of the organization while its account is locked', async () => {
-    const ticket = open('acme');
-    books.locked.clear();
-    await ticket.covered;
-    await ticket.cover(2n);
-    books.locked.add('acme');
-    await expect(ticket.cover(3n)).rejects.toThrow(AppError);
-    for (const _ of [1, 2]) await expect(ticket.cover(3n)).rejects.toThrow(AppError);
-    expect([books.extended.length, books.questions]).toEqual([2, 1]);
-    nowMs = REST_MS;
-    await expect(ticket.cover(3n)).rejects.toThrow(AppError);
-    expect([books.extended.length, books.questions]).toEqual([2, 2]);
-    nowMs = 2 * REST_MS;
-    books.locked.clear();
-    await ticket.cover(3n);
-    expect([books.extended.length, books.questions]).toEqual([3, 3]);
+  describe('a running call whose account is locked', () => {
+    let ticket: GenerationTicket;
+    let other: GenerationTicket;
+    const untilAsked = async (questions: number): Promise<void> => {
+      while (books.questions < questions) await new Promise(setImmediate);
+    };
+
+    beforeEach(async () => {
+      books.locked.clear();
+      [ticket, other] = [open('acme'), open('acme')];
+      await Promise.all([ticket.covered, other.covered]);
+      books.locked.add('acme');
+    });
+
+    it('has its hold extended once the account is free, and asks every five seconds until then', async () => {
+      const extensions = [ticket.cover(3n)];
+      await untilAsked(1);
+      extensions.push(other.cover(3n));
+      nowMs = REST_MS;
+      await untilAsked(2);
+      expect(books.extended).toHaveLength(1);
+      books.locked.clear();
+      nowMs = 2 * REST_MS;
+      await Promise.all(extensions);
+      expect([ticket.holdPicoUsd, other.holdPicoUsd]).toEqual([3n, 3n]);
+      expect(books.questions).toBe(3);
+    });
+
+    it('fails after 30 seconds', async () => {
+      const extension = Promise.allSettled([ticket.cover(3n)]);
+      await untilAsked(1);
+      nowMs = 30_000;
+      expect(await extension).toMatchObject([{ status: 'rejected', reason: expect.any(AppError) as AppError }]);
+      expect(books.extended).toHaveLength(1);
+    });
+
+    it('waits no longer when it has ended', async () => {
+      const extension = Promise.allSettled([ticket.cover(3n)]);
+      await untilAsked(1);
+      ticket.settle({ ...aSettlement({ ...ticket.opening, holdUsd: '0' }, '0'), costPicoUsd: 0n });
+      expect(await extension).toMatchObject([{ status: 'rejected', reason: expect.any(AppError) as AppError }]);
+      expect(books.extended).toHaveLength(1);
+    });
   });
 
   it('extends no hold of a call that ended while it waited for its turn', async () => {
@@ -188,7 +215,10 @@ describe(RecentlyLocked.name, () => {
     const tickets = ids.map(open);
     await Promise.all(tickets.map((ticket) => ticket.decided()));
     for (const id of ids) books.locked.add(id);
-    const ends = await Promise.allSettled(tickets.map((ticket) => ticket.cover(2n)));
+    const extensions = Promise.allSettled(tickets.map((ticket) => ticket.cover(2n)));
+    while (books.questions === 0) await new Promise(setImmediate);
+    nowMs = 30_000;
+    const ends = await extensions;
     expect(ends.every(({ status }) => status === 'rejected')).toBe(true);
     expect(books.extended).toHaveLength(6);
   });

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { AppError } from '@libs/errors';
 import { isLocked, type RefusedRow } from '@libs/persistence';
 
@@ -5,6 +6,9 @@ const REST_MS = 5_000;
 /** How long an organization is remembered after it was last locked. */
 const KEPT_MS = 600_000;
 const RETRY_AFTER_SECONDS = 5;
+/** How long a running call waits for a locked account. */
+const LONGEST_WAIT_MS = 30_000;
+const LOOK_AGAIN_MS = 250;
 
 interface Payer {
   readonly organizationId: string;
@@ -76,12 +80,24 @@ export class RecentlyLocked {
   }
 
   /**
-   * Asks, if the organization is remembered, whether its account is locked. All share one question.
-   * @throws AppError unavailable if it is
+   * Runs work of a running call, and runs it again if the account turns out to be locked, once it is free. While it
+   * waits, it asks once in five seconds; all calls share one question.
+   * @throws AppError unavailable if the account stays locked for 30 seconds or the call ends meanwhile
    */
-  async mustBeFree(payer: Payer): Promise<void> {
-    if (this.isRemembered(payer) && !this.isResting(payer)) await this.findLocked();
-    if (this.isResting(payer)) throw this.failure();
+  async onceFree<Result>(payer: Payer, isEnded: () => boolean, work: () => Promise<Result>): Promise<Result> {
+    const endMs = this.nowMs() + LONGEST_WAIT_MS;
+    for (;;) {
+      if (this.isRemembered(payer) && !this.isResting(payer)) await this.findLocked();
+      if (!this.isResting(payer)) {
+        try {
+          return await work();
+        } catch (error) {
+          if (!this.isResting(payer)) throw error;
+        }
+      }
+      if (isEnded() || this.nowMs() >= endMs) throw this.failure();
+      await delay(LOOK_AGAIN_MS);
+    }
   }
 
   /** Extends a hold. @throws AppError unavailable, without a try if the account is known to be locked */
