@@ -92,15 +92,21 @@ export class BatchIntakeService {
 
   /**
    * Returns the new batch, or the earlier batch if the idempotency key was used before with the same body.
+   * @param signal aborts when the request ends early; then no batch is made, unless it is being accepted
    * @throws AppError for every refusal of the API; the uploaded rows are removed by then
    * @throws UnknownSubmission if it is unknown whether the batch was accepted; nothing is removed then
    */
-  async receive(owner: BatchCaller, body: AsyncIterable<Buffer>, idempotencyKey: string | null): Promise<BatchView> {
+  async receive(
+    owner: BatchCaller,
+    body: AsyncIterable<Buffer>,
+    idempotencyKey: string | null,
+    signal?: AbortSignal,
+  ): Promise<BatchView> {
     const key = await this.intake.reserve(mintId('batch'));
-    const upload = new BatchUpload(key, owner, this.intake, idempotencyKey, this.turns);
+    const upload = new BatchUpload(key, owner, this.intake, idempotencyKey, this.turns, signal);
     try {
       for await (const chunk of body) await upload.write(chunk);
-      return await this.accept(owner, upload);
+      return await this.accept(owner, upload, signal);
     } catch (error) {
       if (!(error instanceof UnknownSubmission)) await this.discard(upload);
       throw error;
@@ -108,11 +114,13 @@ export class BatchIntakeService {
   }
 
   /** Returns the accepted batch: this one, or that of an earlier submission with the same key. */
-  private async accept(owner: BatchCaller, upload: BatchUpload): Promise<BatchView> {
+  private async accept(owner: BatchCaller, upload: BatchUpload, signal?: AbortSignal): Promise<BatchView> {
     const header = upload.finish();
     const idempotency = upload.takeIdempotency();
     try {
-      const batch = await this.store(owner, upload, header, idempotency);
+      const accept = await this.prepare(owner, upload, header, idempotency);
+      const inTurn = (): Promise<BatchView> => this.turns.run(owner, accept, signal);
+      const batch = await tryWhileHeldBack(owner.organizationId, inTurn);
       failpoint('batch-accepted');
       this.relay.wake();
       return batch;
@@ -137,12 +145,13 @@ export class BatchIntakeService {
     });
   }
 
-  private async store(
+  /** Checks all that may refuse the batch, and returns the transaction that accepts it. */
+  private async prepare(
     owner: BatchCaller,
     upload: BatchUpload,
     header: BatchHeader,
     idempotency: BatchIdempotency | null,
-  ): Promise<BatchView> {
+  ): Promise<() => Promise<BatchView>> {
     const callbackUrl = this.callbackUrls.resolve(owner, header.callbackUrl);
     const { endpoint, credentialId, isOwnKeysOnly } = await this.route(owner, header);
     if (this.routing.takesPlainIdsOnly(endpoint)) upload.requirePlainIds();
@@ -163,7 +172,7 @@ export class BatchIntakeService {
     // Logged once, although the transaction may run twice.
     let trace: JobPayload | undefined;
     const slice = upload.takeSlice();
-    const accept = () =>
+    return () =>
       this.intake.accepting(upload.key, async (session) => {
         await upload.writeLastSlice(session, slice);
         await this.ledger.openHold(session, {
@@ -194,7 +203,6 @@ export class BatchIntakeService {
         failpoint('batch-stored');
         return batch;
       });
-    return tryWhileHeldBack(owner.organizationId, () => this.turns.run(owner, accept));
   }
 
   private async route(

@@ -24,7 +24,7 @@ export class BatchRetryService {
    * @throws AppError not_found, gone (also if the results expire meanwhile), conflict (the batch is not over, or every
    * line has a response), and every refusal of a submission
    */
-  async retry(id: string, owner: BatchCaller, idempotencyKey: string | null): Promise<BatchView> {
+  async retry(id: string, owner: BatchCaller, idempotencyKey: string | null, signal?: AbortSignal): Promise<BatchView> {
     const batch = await this.batches.get(id, owner);
     if (!isTerminal(batch)) {
       throw new AppError(
@@ -35,7 +35,7 @@ export class BatchRetryService {
     if (batch.completed === batch.total) {
       throw new AppError('conflict', 'Every request of the batch has a response: there is nothing to retry');
     }
-    return this.intake.receive(owner, this.submissionOf(owner, batch), idempotencyKey);
+    return this.intake.receive(owner, this.submissionOf(owner, batch), idempotencyKey, signal);
   }
 
   /** Yields the body that the caller would send. Pages are read as fast as the intake accepts them. */

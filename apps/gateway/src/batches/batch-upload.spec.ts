@@ -42,7 +42,15 @@ class FakeIntake {
 }
 
 function uploadInto(intake: FakeIntake, nowMs?: () => number): BatchUpload {
-  return new BatchUpload(KEY, OWNER, intake as unknown as BatchIntakeRepository, null, new IntakeTurns(), nowMs);
+  return new BatchUpload(
+    KEY,
+    OWNER,
+    intake as unknown as BatchIntakeRepository,
+    null,
+    new IntakeTurns(),
+    undefined,
+    nowMs,
+  );
 }
 
 const line = (customId: string): string =>

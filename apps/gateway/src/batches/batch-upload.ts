@@ -83,6 +83,8 @@ export class BatchUpload {
     private readonly intake: BatchIntakeRepository,
     private readonly idempotencyKey: string | null,
     private readonly turns: Pick<IntakeTurns, 'run'>,
+    /** Aborts when the request ends early. */
+    private readonly signal?: AbortSignal,
     private readonly nowMs: () => number = () => performance.now(),
   ) {
     this.hash = idempotencyKey === null ? null : createHash('sha256');
@@ -109,7 +111,8 @@ export class BatchUpload {
     if (this.encoder.size >= SLICE_BYTES || this.isLeaseOld()) {
       const slice = this.takeSlice();
       this.mayBeStored = true;
-      await this.turns.run(this.owner, () => this.intake.slice((session) => this.writeSlice(session, slice)));
+      const write = (): Promise<void> => this.intake.slice((session) => this.writeSlice(session, slice));
+      await this.turns.run(this.owner, write, this.signal);
       this.sliceWritten = true;
       this.sliceWrittenAtMs = this.nowMs();
     }

@@ -35,10 +35,11 @@ export class BatchesController {
   @Post()
   @HttpCode(202)
   @StreamedBody()
-  async create(@Caller() caller: Principal, @Req() request: FastifyRequest): Promise<object> {
+  async create(@Caller() caller: Principal, @Req() request: LiveRequest): Promise<object> {
     const owner = ownerOf(caller, request);
     const key = readIdempotencyKey(request.headers['idempotency-key']);
-    const submit = (): Promise<BatchView> => this.intake.receive(owner, streamBody(request.raw), key);
+    const signal = request.life.earlyEnd();
+    const submit = (): Promise<BatchView> => this.intake.receive(owner, streamBody(request.raw), key, signal);
     return this.accepted(await this.limits.submission(owner.workspaceId, submit), request);
   }
 
@@ -80,10 +81,11 @@ export class BatchesController {
   @Post(':id/retry')
   @HttpCode(202)
   @NoBody()
-  async retry(@Caller() caller: Principal, @Param('id') id: string, @Req() request: FastifyRequest): Promise<object> {
+  async retry(@Caller() caller: Principal, @Param('id') id: string, @Req() request: LiveRequest): Promise<object> {
     const owner = ownerOf(caller, request);
     const key = readIdempotencyKey(request.headers['idempotency-key']);
-    const submit = (): Promise<BatchView> => this.retries.retry(id, owner, key);
+    const signal = request.life.earlyEnd();
+    const submit = (): Promise<BatchView> => this.retries.retry(id, owner, key, signal);
     return this.accepted(await this.limits.submission(owner.workspaceId, submit), request);
   }
 

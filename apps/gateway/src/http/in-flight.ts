@@ -54,6 +54,13 @@ export class RequestLife {
     else listener(this.#early);
   }
 
+  /** Returns a signal that aborts when the request ends early. Takes the place of the listener. */
+  earlyEnd(): AbortSignal {
+    const controller = new AbortController();
+    this.onEarlyEnd = () => controller.abort();
+    return controller.signal;
+  }
+
   endEarly(why: EarlyEnd): void {
     if (this.#early !== null) return;
     this.#early = why;

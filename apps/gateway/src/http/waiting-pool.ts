@@ -45,28 +45,34 @@ export class WaitingPool {
     return this.pool.take(holders, amount);
   }
 
-  /** Resolves with whether the amount was taken, at the latest when the longest wait is over. */
-  wait(holders: readonly string[], amount: number): Promise<boolean> {
+  /** Resolves with whether the amount was taken, at the latest when the longest wait is over or the signal aborts. */
+  wait(holders: readonly string[], amount: number, signal?: AbortSignal): Promise<boolean> {
     return new Promise((resolve) => {
-      const leave = this.#line.wait(holders, amount, () => {
+      const end = (isTaken: boolean): void => {
         clearTimeout(timer);
-        resolve(true);
-      });
-      if (leave === null) return resolve(false);
-      const timer = setTimeout(() => {
-        leave();
-        resolve(false);
-      }, this.#longestWaitMs);
+        signal?.removeEventListener('abort', giveUp);
+        resolve(isTaken);
+      };
+      const giveUp = (): void => {
+        leave?.();
+        end(false);
+      };
+      const timer = setTimeout(giveUp, this.#longestWaitMs);
+      const leave = this.#line.wait(holders, amount, () => end(true));
+      if (leave === null || signal?.aborted) giveUp();
+      else signal?.addEventListener('abort', giveUp, { once: true });
     });
   }
 
   /**
    * Runs the work when there is room for one more.
    * @param lack what there is too much of, for the log
-   * @throws AppError provider_overloaded if there is no room within the longest wait
+   * @param signal aborts when nothing needs the work any more, if it has not begun
+   * @throws AppError provider_overloaded if there is no room within the longest wait, or when the signal aborts
    */
-  async run<T>(holders: readonly string[], work: () => Promise<T>, lack: string): Promise<T> {
-    if (!this.take(holders, 1) && !(await this.wait(holders, 1))) {
+  async run<T>(holders: readonly string[], work: () => Promise<T>, lack: string, signal?: AbortSignal): Promise<T> {
+    const isIn = !signal?.aborted && (this.take(holders, 1) || (await this.wait(holders, 1, signal)));
+    if (!isIn) {
       throw new AppError('provider_overloaded', 'The service is overloaded', { retryAfterSeconds: 5, internal: lack });
     }
     try {

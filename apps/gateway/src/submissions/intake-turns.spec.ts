@@ -27,6 +27,24 @@ describe(IntakeTurns, () => {
     expect(running).toBe(0);
   });
 
+  it('begins no work of a request that ended early, and gives its place in the queue to others', async () => {
+    const turns = new IntakeTurns();
+    const gate = Promise.withResolvers<void>();
+    const running = Array.from({ length: 4 }, () => turns.run(ownerOf('w'), () => gate.promise));
+    const [leaving, begun] = [new AbortController(), [] as number[]];
+    const submit = (index: number): Promise<unknown> =>
+      turns.run(ownerOf('w'), async () => begun.push(index), leaving.signal);
+    const waiting = Promise.allSettled(Array.from({ length: 100 }, (_, index) => submit(index)));
+    leaving.abort();
+    expect(new Set((await waiting).map(({ status }) => status))).toEqual(new Set(['rejected']));
+    const others = Array.from({ length: 100 }, () => turns.run(ownerOf('w'), async () => 'written'));
+    gate.resolve();
+    await Promise.all(running);
+    expect(new Set(await Promise.all(others))).toEqual(new Set(['written']));
+    await expect(submit(100)).rejects.toMatchObject({ code: 'provider_overloaded' });
+    expect(begun).toEqual([]);
+  });
+
   it('gives a turn back when its work fails', async () => {
     const turns = new IntakeTurns();
     const failing = Array.from({ length: 20 }, () => turns.run(ownerOf('w'), () => Promise.reject(new Error('away'))));

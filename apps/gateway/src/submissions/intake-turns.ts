@@ -19,12 +19,17 @@ interface Submitter {
 export class IntakeTurns {
   private readonly places = new WaitingPool(MOST_AT_ONCE, { longestWaitMs: LONGEST_WAIT_MS });
 
-  /** Runs the work when a slot is free. @throws AppError provider_overloaded after 30 seconds without one */
-  run<T>({ workspaceId, organizationId }: Submitter, work: () => Promise<T>): Promise<T> {
+  /**
+   * Runs the work when a slot is free.
+   * @param signal aborts when the request ends early: its memory is no longer counted then, and its work must not begin
+   * @throws AppError provider_overloaded after 30 seconds without a slot, or when the signal aborts
+   */
+  run<T>({ workspaceId, organizationId }: Submitter, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     return this.places.run(
       [workspaceId, organizationId],
       work,
       'too many batches and videos are written to PostgreSQL',
+      signal,
     );
   }
 }

@@ -47,7 +47,9 @@ export class VideosController {
     const defaultSort = caller.settings?.default_provider_sort;
     const traceparent = request.headers['traceparent']?.toString();
     const scope = credentialScopeOf(caller);
-    const submission = { dto, idempotency, scope, policies, defaultSort, traceparent, memory: request.life.claim };
+    const { claim: memory } = request.life;
+    const signal = request.life.earlyEnd();
+    const submission = { dto, idempotency, scope, policies, defaultSort, traceparent, memory, signal };
     try {
       const video = await this.limits.submission(owner.workspaceId, () => this.videos.submit(owner, submission));
       return toVideoObject(video, publicUrlOf(this.env));

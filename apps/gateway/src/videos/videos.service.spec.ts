@@ -1,6 +1,5 @@
 import { setImmediate as nextRound } from 'node:timers/promises';
-import type { VideoIntakeRepository, VideoView } from '@libs/persistence';
-import type { OutboxRelay } from '@libs/platform';
+import type { VideoView } from '@libs/persistence';
 import { IntakeTurns } from '../submissions/intake-turns';
 import { VideosService, type VideoOwner, type VideoSubmission } from './videos.service';
 
@@ -14,7 +13,28 @@ const ownerOf = (tenant: string): VideoOwner => ({
   defaultCallbackUrl: null,
 });
 
+function serviceWith(intake: object): VideosService {
+  const service: VideosService = Object.create(VideosService.prototype);
+  return Object.assign(service as object, {
+    intake,
+    relay: { wake: () => undefined },
+    turns: new IntakeTurns(),
+    prepare: async (owner: VideoOwner) => owner,
+  }) as unknown as VideosService;
+}
+
 describe(VideosService, () => {
+  it('makes no video for a client that left while it waited', async () => {
+    const accepted: string[] = [];
+    const intake = {
+      accept: async ({ organizationId }: VideoOwner) => void accepted.push(organizationId),
+    };
+    const service = serviceWith(intake);
+    const signal = AbortSignal.abort();
+    await expect(service.submit(ownerOf('w'), { ...SUBMISSION, signal })).rejects.toThrow('overloaded');
+    expect(accepted).toEqual([]);
+  });
+
   it('writes so many videos of one organization at once that others can be served', async () => {
     const [gate, writing] = [Promise.withResolvers<void>(), [] as string[]];
     const intake = {
@@ -23,15 +43,8 @@ describe(VideosService, () => {
         if (organizationId === 'locked') await gate.promise;
         return { id: `of ${organizationId}` } as VideoView;
       },
-    } as unknown as VideoIntakeRepository;
-    const relay = { wake: () => undefined } as unknown as OutboxRelay;
-    const service: VideosService = Object.create(VideosService.prototype);
-    Object.assign(service, {
-      intake,
-      relay,
-      turns: new IntakeTurns(),
-      prepare: async (owner: VideoOwner) => owner,
-    });
+    };
+    const service = serviceWith(intake);
 
     const many = Array.from({ length: 20 }, () => service.submit(ownerOf('locked'), SUBMISSION));
     await nextRound();

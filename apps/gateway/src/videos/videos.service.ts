@@ -69,6 +69,8 @@ export interface VideoSubmission {
   readonly traceparent?: string | undefined;
   /** Reserves memory for media that are fetched. */
   readonly memory: CallMemory;
+  /** Aborts when the request ends early; then no job is made, unless it is being stored. */
+  readonly signal?: AbortSignal;
 }
 
 /** Takes video jobs in and shows them. */
@@ -104,7 +106,8 @@ export class VideosService {
     const video = await this.prepare(owner, submission);
     const trace = traceOf(video, startMs, submission);
     try {
-      const accepted = await this.turns.run(owner, () => this.intake.accept({ ...video, idempotency, trace }));
+      const accept = (): Promise<VideoView> => this.intake.accept({ ...video, idempotency, trace });
+      const accepted = await this.turns.run(owner, accept, submission.signal);
       this.relay.wake();
       return accepted;
     } catch (error) {
