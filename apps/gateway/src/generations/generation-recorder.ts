@@ -126,10 +126,11 @@ export class GenerationRecorder {
     return ticket;
   }
 
-  /** While its account is locked, charges wait; they must leave room for those of others. */
+  /**
+   * A lock is known only after seconds. So calls that start early leave half of the room to those whose hold is written.
+   */
   private mayStart(opening: Opening, holdPicoUsd: PicoUsd): boolean {
-    if (this.settlements.size >= MOST_WAITING / 2 && this.locked.isResting(opening)) return false;
-    return this.credits.covers(opening, holdPicoUsd);
+    return this.settlements.size < MOST_WAITING / 2 && this.credits.covers(opening, holdPicoUsd);
   }
 
   /** Resolves when everything is on the books. */
